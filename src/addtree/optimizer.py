@@ -109,15 +109,26 @@ class Optimizer:
 
     def _ask_one(self) -> Trial:
         self._asks += 1
-        row = self._suggest(self._rng(self._asks))
-        return self._add(Trial(len(self._trials), self._encoding.decode(row)))
+        return self.expect(self.suggest(self._asks))
+
+    def suggest(self, turn: int) -> dict[str, Any]:
+        """The configuration that `ask` would give at this turn, without recording it.
+
+        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller with a
+        number of its own for each trial (one that several processes agree on) gives that.
+        """
+        return self._encoding.decode(self._suggest(turn, self._rng(turn)))
+
+    def expect(self, config: Config) -> Trial:
+        """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
+        return self._add(Trial(len(self._trials), self.space.validate(config)))
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
         self._rows[trial.id] = self._encoding.encode([trial.config])[0]
         return trial
 
-    def _suggest(self, rng: np.random.Generator) -> Array:
+    def _suggest(self, turn: int, rng: np.random.Generator) -> Array:
         taken = set(self._encoding.keys(np.array(list(self._rows.values())))) if self._rows else set()
         if len(self._trials) < self._n_initial:
             row = self._design[len(self._trials)]
@@ -125,7 +136,7 @@ class Optimizer:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):
             posterior, X, y = self._posterior(rng)
-            found = suggest(self._acquisition, posterior, self._encoding, X, y, taken=taken, turn=self._asks, rng=rng)
+            found = suggest(self._acquisition, posterior, self._encoding, X, y, taken=taken, turn=turn, rng=rng)
             if found is not None:
                 return found
         return self._anything_new(taken, rng)
@@ -171,7 +182,7 @@ class Optimizer:
         """
         number = None if failed else _number(value)
         if isinstance(trial, Mapping):
-            asked = self._add(Trial(len(self._trials), self.space.validate(trial)))
+            asked = self.expect(trial)
         else:
             asked = self._pending(trial)
         if number is not None and not math.isfinite(number):
