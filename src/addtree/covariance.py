@@ -226,7 +226,7 @@ class Gram:
     """
 
     def __init__(self, covariance: Covariance, rows: Rows) -> None:
-        self._covariance, self._n = covariance, len(rows)
+        self.covariance, self.rows, self._n = covariance, rows, len(rows)
         self._active = rows.active.astype(float)
         flat, terms, sizes, entries = [], [], [], []
         offset = 0
@@ -259,10 +259,10 @@ class Gram:
         self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
         below = _scatter(self._flat, self._a * self._k, n * n).reshape(n, n)
         K = np.asarray(below + below.T)
-        K[np.diag_indices(n)] = self._active @ np.where(self._covariance.constant, 0.0, hyper.amplitudes)
-        Z = self._active[:, self._covariance.constant]
+        K[np.diag_indices(n)] = self._active @ np.where(self.covariance.constant, 0.0, hyper.amplitudes)
+        Z = self._active[:, self.covariance.constant]
         if Z.size:
-            K += (Z * hyper.amplitudes[self._covariance.constant]) @ Z.T
+            K += (Z * hyper.amplitudes[self.covariance.constant]) @ Z.T
         return K
 
     def gradient(self, hyper: Hyperparameters, W: Array) -> tuple[Array, Array]:
@@ -271,7 +271,7 @@ class Gram:
         w = 2.0 * W.ravel()[self._flat]  # a pair stands twice in K
         if len(w):
             by_amplitude[self._terms] += np.add.reduceat(w * self._k, self._starts)
-        constant = self._covariance.constant
+        constant = self.covariance.constant
         Z = self._active[:, constant]
         by_amplitude[constant] = np.sum((W @ Z) * Z, axis=0)
         by_scale = self._delta2_t @ (w * self._a * self._dk)
@@ -296,7 +296,7 @@ class Points:
 
     def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
         self._shape = (len(X), len(rows))
-        X = covariance.impute(X)
+        imputed = covariance.impute(X)
         a = np.where(covariance.constant, hyper.amplitudes, 0.0)
         self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
         self.variance = counted @ hyper.amplitudes
@@ -313,13 +313,14 @@ class Points:
             r2 = np.zeros(size)
             for column, scale in zip(term.columns, term.scales, strict=True):
                 inverse2 = 1.0 / (hyper.lengthscales[scale] ** 2 * len(term.columns))
-                if covariance.n_codes[column]:
-                    r2 += inverse2 * covariance.squared_distance(column, X[b, column], rows.X[i, column])
-                else:
-                    pair.append(np.arange(offset, offset + size))
-                    variable.append(b * X.shape[1] + column)
-                    seen.append(rows.X[i, column])
-                    weight.append(np.full(size, inverse2))
+                moves = np.repeat(~np.isnan(X[points, column]) & (covariance.n_codes[column] == 0), len(on))
+                still = inverse2 * covariance.squared_distance(column, imputed[b, column], rows.X[i, column])
+                r2 += np.where(moves, 0.0, still)
+                if (k := int(moves.sum())) > 0:
+                    pair.append(offset + np.flatnonzero(moves))
+                    variable.append(b[moves] * X.shape[1] + column)
+                    seen.append(rows.X[i[moves], column])
+                    weight.append(np.full(k, inverse2))
             flat.append(b * len(rows) + i)
             amplitude.append(np.full(size, hyper.amplitudes[t]))
             base.append(r2)
@@ -336,7 +337,7 @@ class Points:
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
         B, n = self._shape
-        delta = np.nan_to_num(X, nan=0.5).ravel()[self._variable] - self._seen
+        delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta
         r2 = self._base + _scatter(self._pair, scaled * delta, len(self._base))
         k, dk = _kernel(r2, self._n_smooth)
