@@ -5,8 +5,8 @@ x       B x d       the free coordinates of each point, packed to the left
 H       B x d x d   inverse Hessian estimates of -f
 t       B           step sizes
 
-Every evaluation tries one step of every point, so that a dozen starts cost hardly more than one. A step that does not gain
-is not taken, but what it shows of the curvature is used, and the next one is shorter.
+Every evaluation tries one step of every point, so that a dozen starts cost hardly more than one. A step that does not
+gain is not taken, but what it shows of the curvature is used, and the next one is shorter.
 """
 
 from __future__ import annotations

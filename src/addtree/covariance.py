@@ -101,10 +101,16 @@ class Covariance:
         return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
 
     @cached_property
+    def _categorical(self) -> Mask:
+        return np.array(self.n_codes) > 0
+
+    @cached_property
     def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number is one, k categories are k indicators."""
-        ends = np.cumsum([max(1, k) for k in self.n_codes])
-        return [list(range(end - max(1, k), end)) for end, k in zip(ends, self.n_codes, strict=True)]
+        """Per column, its features: a number is itself, k categories are k indicators behind all the columns."""
+        ends = len(self.n_codes) + np.cumsum(self.n_codes)
+        return [
+            list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, self.n_codes, strict=True))
+        ]
 
     @cached_property
     def _term_features(self) -> dict[int, tuple[Index, Index]]:
@@ -127,8 +133,7 @@ class Covariance:
 
     def by_columns(self, by_features: Array) -> Array:
         """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
-        first = [columns[0] for columns in self._feature_columns]
-        return np.where(np.array(self.n_codes) > 0, 0.0, by_features[:, first])
+        return np.where(self._categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
         """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
@@ -141,20 +146,17 @@ class Covariance:
                     gates[column, code] = ~np.isnan(X[:, column]) if code == ACTIVE else X[:, column] == code
                 on &= gates[column, code]
             active[:, t] = on
-        features = np.zeros((len(X), sum(max(1, k) for k in self.n_codes)))
-        for j, (k, columns) in enumerate(zip(self.n_codes, self._feature_columns, strict=True)):
-            if k:
-                features[:, columns] = (X[:, j, None] == np.arange(k)) / np.sqrt(2.0)
-            else:
-                features[:, columns[0]] = np.nan_to_num(X[:, j], nan=0.5)
-        return Rows(self.impute(X), active, features)
+        imputed = self.impute(X)
+        features = [np.where(self._categorical, 0.0, imputed)]
+        features += [(X[:, j, None] == np.arange(k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
+        return Rows(imputed, active, np.concatenate(features, axis=1))
 
     def impute(self, X: Array) -> Array:
         """Inactive numbers at the middle of their range, inactive categories as one of their own.
 
         Only a term that reads more than its gate makes active (across independent choices) ever sees these.
         """
-        return np.where(np.isnan(X), np.where(np.array(self.n_codes) > 0, -1.0, 0.5), X)
+        return np.where(np.isnan(X), np.where(self._categorical, -1.0, 0.5), X)
 
     # ------------------------------------------------------------------ values
 

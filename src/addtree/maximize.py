@@ -25,7 +25,7 @@ from addtree.parameters import Integer
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
-_CLIMB_STEPS = 20
+_CLIMB_STEPS = 16  # evaluations of all of them
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -112,7 +112,7 @@ def _solve_vertices(
     exact: bool,
 ) -> tuple[Array, Array]:
     """Per vertex the best values of its own parameters (V x D) and their worth (V): all vertices as one batch."""
-    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES
+    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES if exact else _VERTEX_SAMPLES // 2
     X = np.full((V * k, D), np.nan)
     counted = np.zeros((V * k, len(covariance.terms)), dtype=bool)
     dimension = np.repeat([len(covariance.terms[t].columns) for t in mains], k).astype(float)

@@ -58,7 +58,7 @@ def suggest(
 
         return decomposed(view, covariance, encoding, by_dimension, rng, exact=additive)[0]
 
-    # A joint search starts from one decomposed solution: by turns the boldest by the paper's bound and the best by mean.
+    # A joint search starts from one decomposed solution: by turns the boldest by the paper's bound, the best by mean.
     first = vertexwise(1.0 if additive else float(turn % 2))
     if additive:
         if encoding.keys(first[None])[0] not in taken:
