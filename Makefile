@@ -30,7 +30,6 @@ format: $(READY)
 # BENCH takes options, e.g. make bench BENCH='--tasks function --methods addtree random --seeds 3'
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.run $(BENCH)
-	$(BIN)/python -m benchmarks.report
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import tasks
-from benchmarks.run import RESULTS, write
+from benchmarks.files import REFERENCES, RESULTS, write
 
 
 def search(task: tasks.Task, *, samples: int, seconds: float, seed: int) -> tuple[float, dict[str, Any]]:
@@ -62,12 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = list(from_runs(name, given.results))
         if given.samples:
             found.append(search(task, samples=given.samples, seconds=given.seconds, seed=given.seed))
-        known = json.loads(tasks.REFERENCES.read_text()) if tasks.REFERENCES.exists() else {}
+        known = json.loads(REFERENCES.read_text()) if REFERENCES.exists() else {}
         value, config = min(found, key=lambda pair: pair[0], default=(np.inf, {}))
         if value < known.get(name, {"value": np.inf})["value"]:
             print(f"{name}: {known.get(name, {}).get('value')} -> {value}", flush=True)
             known[name] = {"value": value, "config": config}
-            write(tasks.REFERENCES, json.dumps(dict(sorted(known.items())), indent=1) + "\n")
+            write(REFERENCES, json.dumps(dict(sorted(known.items())), indent=1) + "\n")
 
 
 if __name__ == "__main__":

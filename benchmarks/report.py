@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata, wilcoxon
 
 from benchmarks import tasks
-from benchmarks.run import RESULTS, write
+from benchmarks.files import RESULTS, write
 
 Array: TypeAlias = NDArray[np.float64]
 REPLICATES = 2000
@@ -258,8 +258,11 @@ def markdown(
 
 def plot(results: Results, methods: Sequence[str], out: Path) -> None:
     """`regret` and `rank`, each as SVG and PNG, of the methods that have run on every task."""
-    import matplotlib
-
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plots: matplotlib is not installed\n")
+        return
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

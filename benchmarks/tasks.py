@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from addtree import Space, problems
 from benchmarks import real, yahpo
+from benchmarks.files import REFERENCES
 from benchmarks.yahpo import MissingDataError
 
-__all__ = ["REFERENCES", "TASKS", "MissingDataError", "Task", "family", "load", "matching", "reference"]
-
-REFERENCES = Path(__file__).with_name("references.json")
+__all__ = ["TASKS", "MissingDataError", "Task", "family", "load", "matching", "reference"]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import pytest
 
 from addtree import Choice
 from benchmarks import tasks, yahpo
+from benchmarks.files import REFERENCES
 
 FORM = {
     "hyperparameters": [
@@ -48,7 +49,7 @@ def test_samples_validate_and_evaluate(name: str) -> None:
 def test_references_are_what_their_configurations_give(name: str) -> None:
     pytest.importorskip("onnxruntime", reason="the YAHPO tasks need onnxruntime")
     task = load(name)
-    entry = json.loads(tasks.REFERENCES.read_text())[name]
+    entry = json.loads(REFERENCES.read_text())[name]
     assert task.objective(task.space.validate(entry["config"])) == pytest.approx(entry["value"], rel=1e-4)
 
 
