@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import peers, run, tasks
+from benchmarks import peers, report, run, tasks
 
 
 def make(
@@ -14,7 +14,8 @@ def make(
     return run.Run(task, method, seed, budget, out)
 
 
-def test_a_run_is_kept_and_not_repeated(tmp_path: Path) -> None:
+def test_a_run_is_kept_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "plot", lambda *arguments: None)
     options = ["--tasks", "function/synthetic", "--methods", "random", "--seeds", "2", "--budget", "5", "--jobs", "1"]
     assert run.main([*options, "--out", str(tmp_path)]) == 0
     files = sorted(tmp_path.glob("*/*/*"))
@@ -31,6 +32,7 @@ def test_a_run_is_kept_and_not_repeated(tmp_path: Path) -> None:
     assert run.main([*options, "--out", str(tmp_path)]) == 0
     assert files[0].stat().st_mtime_ns == before
     assert files[1].exists()
+    assert "1 tasks, 2 seeds, 5 evaluations" in (tmp_path / "report.md").read_text()
 
 
 def test_a_seed_means_one_run(tmp_path: Path) -> None:
@@ -86,10 +88,17 @@ def test_absent_data_and_libraries_are_skipped_with_a_word(
 
 @pytest.mark.parametrize("task", ["function/synthetic", "function/goldstein"])
 @pytest.mark.parametrize(
-    ("method", "library"), [("optuna-tpe", "optuna"), ("optuna-tpe-group", "optuna"), ("hyperopt", "hyperopt")]
+    ("method", "library"),
+    [
+        ("addtree", "addtree"),
+        ("addtree-paper", "addtree"),
+        ("optuna-tpe", "optuna"),
+        ("optuna-tpe-group", "optuna"),
+        ("hyperopt", "hyperopt"),
+    ],
 )
-def test_a_peer_suggests_valid_configurations(tmp_path: Path, task: str, method: str, library: str) -> None:
+def test_a_method_suggests_valid_configurations(tmp_path: Path, task: str, method: str, library: str) -> None:
     pytest.importorskip(library, reason=f"{method} needs {library}, from the extra bench")
-    result = run.evaluate(make(tmp_path, task=task, method=method, budget=15))
-    assert len(result["values"]) == 15
-    assert result["values"] == run.evaluate(make(tmp_path, task=task, method=method, budget=15))["values"]
+    result = run.evaluate(make(tmp_path, task=task, method=method, budget=13))
+    assert len(result["values"]) == 13
+    assert result["values"] == run.evaluate(make(tmp_path, task=task, method=method, budget=13))["values"]
