@@ -29,6 +29,8 @@ Array: TypeAlias = NDArray[np.float64]
 REPLICATES = 2000
 ALPHA = 0.05
 BASELINE = "random"
+SMALLEST = 1e-16  # regret below this is rounding error
+PRECISION_MARKS = (25, 40, 60)
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,19 @@ def task_table(results: Results, methods: Sequence[str]) -> str:
     return _markdown(lines)
 
 
+def precision_table(results: Results, methods: Sequence[str], marks: Sequence[int]) -> str:
+    """Median log10 regret on the functions, whose optima are known exactly."""
+    lines = [["task", "method", *map(str, marks)]]
+    for task in (task for task in results if tasks.family(task) == "function"):
+        optimum = tasks.reference(task)
+        assert optimum is not None
+        for method in (method for method in methods if method in results[task]):
+            regret = np.minimum.accumulate(results[task][method].values, axis=1) - optimum
+            digits = np.median(np.log10(np.maximum(regret, SMALLEST)), axis=0)
+            lines.append([task, method, *(f"{digits[t - 1]:.1f}" for t in marks)])
+    return _markdown(lines)
+
+
 def _markdown(lines: Sequence[Sequence[str]]) -> str:
     head, *rows = lines
     rule = ["---", *["---:"] * (len(head) - 1)]
@@ -249,6 +264,9 @@ def markdown(
             counts = [str(len(verdict[key])) for key in ("better", "neither", "worse")]
             lines.append([peer, *counts, ", ".join(verdict["worse"]) or "–"])
         parts += [f"## Task by task (Wilcoxon over paired seeds, α = {ALPHA})", _markdown(lines)]
+    if any(tasks.family(task) == "function" for task in results):
+        at = [*(t for t in PRECISION_MARKS if t < marks[-1]), marks[-1]]
+        parts += ["## Median log10 regret on the functions", precision_table(results, [*complete, *partial], at)]
     parts += ["## Normalised regret at the end, task by task", task_table(results, [*complete, *partial])]
     return "\n\n".join(parts) + "\n", everything
 
@@ -300,7 +318,8 @@ def _save(figure: Any, stem: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder with runs; the report goes there too")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder with runs")
+    parser.add_argument("--out", type=Path, help="folder for the report (default: that of the runs)")
     parser.add_argument("--budget", type=int, default=100, help="evaluations a run (default: 100)")
     parser.add_argument("--marks", type=int, nargs="+", help="where to look (default: 30, 50 and the budget)")
     parser.add_argument("--subject", default="addtree", help="the method compared with every other")
@@ -314,10 +333,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     methods = list(dict.fromkeys(method for each in results.values() for method in each))
     marks = given.marks or sorted({t for t in (30, 50) if t < given.budget} | {given.budget})
     text, numbers = markdown(results, methods, given.subject, marks)
-    write(given.results / "report.md", text)
-    write(given.results / "summary.json", json.dumps(numbers, indent=1) + "\n")
+    out = given.out or given.results
+    out.mkdir(parents=True, exist_ok=True)
+    write(out / "report.md", text)
+    write(out / "summary.json", json.dumps(numbers, indent=1) + "\n")
     if not given.no_plots:
-        plot(results, methods, given.results)
+        plot(results, methods, out)
     print(text)
 
 

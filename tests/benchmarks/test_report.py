@@ -105,6 +105,13 @@ def test_a_method_with_fewer_tasks_is_compared_on_those(results: report.Results)
     assert "## late, on the 1 tasks it was run on" in text
 
 
+def test_precision_is_the_median_distance_in_decades(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "reference", {"function/f": 1.0}.get)
+    both = {"function/f": {"x": runs([2, 1.01, 3, 1], [11, 1.1, 3, 1], [3, 1.001, 3, 1])}}
+    *_, row = report.precision_table(both, ["x"], [1, 2, BUDGET]).splitlines()
+    assert row == "| function/f | x | 0.3 | -2.0 | -16.0 |"
+
+
 def test_the_plots_are_written(results: report.Results, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib, from the extra bench")
     report.plot(results, ["random", "good"], tmp_path)
