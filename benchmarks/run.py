@@ -116,6 +116,7 @@ def execute(runs: Iterable[Run], jobs: int) -> Iterator[tuple[Run, float, float,
     for run in order:
         run.marker.unlink(missing_ok=True)
     while todo:
+        before = len(todo)
         # spawn, not fork: libraries with threads of their own do not survive a fork
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             waiting = {pool.submit(work, run): run for run in order if run in todo}
@@ -133,6 +134,8 @@ def execute(runs: Iterable[Run], jobs: int) -> Iterator[tuple[Run, float, float,
             todo.discard(run)
             run.marker.unlink()
             yield run, math.nan, math.nan, "the process died"
+        if len(todo) == before:
+            raise RuntimeError("the workers die before they begin a run; try one with --jobs 1 and read what it prints")
 
 
 def plan(names: Sequence[str], methods: Sequence[str], seeds: Iterable[int], budget: int, out: Path) -> list[Run]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import peers, report, run, tasks
+from benchmarks import peers, report, run, tasks, yahpo
 
 
 def make(
@@ -77,6 +77,7 @@ def test_absent_data_and_libraries_are_skipped_with_a_word(
 ) -> None:
     monkeypatch.delenv("ADDTREE_DATA", raising=False)
     monkeypatch.setattr(run, "_task", tasks.load)
+    monkeypatch.setattr(yahpo, "find_spec", lambda name: name)
     monkeypatch.setitem(peers.METHODS, "absent", ("absent", "Absent", ("no_such_library",)))
     names = ["function/synthetic", "yahpo/rbv2_svm-1220-mmce"]
     left = run.plan(names, ["random", "absent"], range(1), 5, tmp_path)
