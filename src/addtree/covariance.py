@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from addtree.encoding import Array
-from addtree.terms import Term
+from addtree.terms import ACTIVE, Term
 
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
@@ -45,7 +45,7 @@ def matern52(r2: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows with what the covariance derives from them: activity (n x T) and features (n x F)."""
+    """Encoded rows, imputed, with what the covariance derives from them: activity (n x T) and features (n x F)."""
 
     X: Array
     active: Mask
@@ -60,8 +60,11 @@ class Rows:
 
 def stack(first: Rows, second: Rows) -> Rows:
     """The rows of both, in order."""
-    pairs = ((first.X, second.X), (first.active, second.active), (first.features, second.features))
-    return Rows(*(np.concatenate(pair) for pair in pairs))
+    return Rows(
+        np.concatenate([first.X, second.X]),
+        np.concatenate([first.active, second.active]),
+        np.concatenate([first.features, second.features]),
+    )
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Covariance:
             on = np.ones(len(X), dtype=bool)
             for column, code in term.gate:
                 if (column, code) not in gates:
-                    gates[column, code] = ~np.isnan(X[:, column]) if code < 0 else X[:, column] == code
+                    gates[column, code] = ~np.isnan(X[:, column]) if code == ACTIVE else X[:, column] == code
                 on &= gates[column, code]
             active[:, t] = on
         features = np.zeros((len(X), sum(max(1, k) for k in self.n_codes)))
@@ -143,19 +146,26 @@ class Covariance:
             if k:
                 features[:, columns] = (X[:, j, None] == np.arange(k)) / np.sqrt(2.0)
             else:
-                features[:, columns[0]] = np.nan_to_num(X[:, j])
-        return Rows(X, active, features)
+                features[:, columns[0]] = np.nan_to_num(X[:, j], nan=0.5)
+        return Rows(self.impute(X), active, features)
+
+    def impute(self, X: Array) -> Array:
+        """Inactive numbers at the middle of their range, inactive categories as one of their own.
+
+        Only a term that reads more than its gate makes active (across independent choices) ever sees these.
+        """
+        return np.where(np.isnan(X), np.where(np.array(self.n_codes) > 0, -1.0, 0.5), X)
 
     # ------------------------------------------------------------------ values
 
     def variance(self, hyper: Hyperparameters, active: Mask) -> Array:
         """k(x, x) for rows with these activities."""
-        return active @ hyper.amplitudes
+        return np.asarray(active @ hyper.amplitudes)
 
     def cross(self, hyper: Hyperparameters, A: Rows, B: Rows) -> Array:
         """k(A, B), m x n."""
         a = np.where(self.constant, hyper.amplitudes, 0.0)
-        K: Array = (A.active * a) @ B.active.T.astype(float)
+        K = np.asarray((A.active * a) @ B.active.T.astype(float))
         for t in self.varying:
             rows, columns = np.flatnonzero(A.active[:, t]), np.flatnonzero(B.active[:, t])
             if len(rows) and len(columns):
@@ -164,9 +174,9 @@ class Covariance:
 
     def component(self, hyper: Hyperparameters, t: int, A: Rows, B: Rows) -> Array:
         """The part of k(A, B) that is term t."""
-        both = np.outer(A.active[:, t], B.active[:, t]).astype(float)
+        both = np.outer(A.active[:, t], B.active[:, t]).astype(np.float64)
         if self.constant[t]:
-            return both * hyper.amplitudes[t]
+            return np.asarray(both * hyper.amplitudes[t])
         return both * self._block(hyper, t, A.features, B.features)
 
     def _block(self, hyper: Hyperparameters, t: int, F: Array, G: Array) -> Array:
@@ -174,7 +184,7 @@ class Covariance:
         F, G = F[:, features] * weight, G[:, features] * weight
         r2 = np.sum(F * F, axis=1)[:, None] + np.sum(G * G, axis=1) - 2.0 * (F @ G.T)
         kernel = squared_exponential if self.terms[t].smooth else matern52
-        return hyper.amplitudes[t] * kernel(np.maximum(r2, 0.0))[0]
+        return np.asarray(hyper.amplitudes[t] * kernel(np.maximum(r2, 0.0))[0])
 
     def gram(self, rows: Rows) -> Gram:
         """The Gram matrix of rows as a function of the hyperparameters."""
@@ -202,6 +212,11 @@ def _kernel(r2: Array, n_smooth: int) -> tuple[Array, Array]:
         return matern52(r2)
     parts = squared_exponential(r2[:n_smooth]), matern52(r2[n_smooth:])
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _scatter(index: Index, values: Array, size: int) -> Array:
+    """A vector of this size with each value added at its index."""
+    return np.bincount(index, values, minlength=size).astype(np.float64, copy=False)
 
 
 class Gram:
@@ -242,8 +257,8 @@ class Gram:
         self._inverse2 = hyper.lengthscales**-2
         self._k, self._dk = _kernel(self._delta2 @ self._inverse2, self._n_smooth)
         self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
-        below = np.bincount(self._flat, self._a * self._k, minlength=n * n).reshape(n, n)
-        K = below + below.T
+        below = _scatter(self._flat, self._a * self._k, n * n).reshape(n, n)
+        K = np.asarray(below + below.T)
         K[np.diag_indices(n)] = self._active @ np.where(self._covariance.constant, 0.0, hyper.amplitudes)
         Z = self._active[:, self._covariance.constant]
         if Z.size:
@@ -281,6 +296,7 @@ class Points:
 
     def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
         self._shape = (len(X), len(rows))
+        X = covariance.impute(X)
         a = np.where(covariance.constant, hyper.amplitudes, 0.0)
         self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
         self.variance = counted @ hyper.amplitudes
@@ -320,15 +336,15 @@ class Points:
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
         B, n = self._shape
-        delta = X.ravel()[self._variable] - self._seen
+        delta = np.nan_to_num(X, nan=0.5).ravel()[self._variable] - self._seen
         scaled = self._weight * delta
-        r2 = self._base + np.bincount(self._pair, scaled * delta, minlength=len(self._base))
+        r2 = self._base + _scatter(self._pair, scaled * delta, len(self._base))
         k, dk = _kernel(r2, self._n_smooth)
-        K = self._fixed + np.bincount(self._flat, self._amplitude * k, minlength=B * n).reshape(B, n)
+        K = self._fixed + _scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
 
         def gradient(W: Array) -> Array:
             by_r2 = W.ravel()[self._flat] * self._amplitude * dk
             by_x = 2.0 * by_r2[self._pair] * scaled
-            return np.bincount(self._variable, by_x, minlength=X.size).reshape(X.shape)
+            return _scatter(self._variable, by_x, X.size).reshape(X.shape)
 
         return K, gradient

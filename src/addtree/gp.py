@@ -90,7 +90,7 @@ class Posterior:
     def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
         """The moments of B moving points as a function of their positions (see `covariance.Points`).
 
-        The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions (B x D).
+        The function returns mean (B), variance (B), and what turns derivatives by those into one by position (B x D).
         """
         points = self.covariance.points(self.hyper, self.rows, X, counted)
 

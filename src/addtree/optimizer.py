@@ -19,12 +19,14 @@ from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
 from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
+from addtree.parameters import is_number
 from addtree.space import Config, Space
 from addtree.suggest import check_acquisition, suggest
 
 _log = logging.getLogger("addtree")
 
 _FORMAT, _VERSION = "addtree optimizer", 1
+_WARM_ITERATIONS = 10  # of a fit that starts from the last one, one observation ago
 _ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
 
 
@@ -114,8 +116,8 @@ class Optimizer:
     def suggest(self, turn: int) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
-        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller with a
-        number of its own for each trial (one that several processes agree on) gives that.
+        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller
+        with a number of its own for each trial, one that several processes agree on, gives that.
         """
         return self._encoding.decode(self._suggest(turn, self._rng(turn)))
 
@@ -131,7 +133,7 @@ class Optimizer:
     def _suggest(self, turn: int, rng: np.random.Generator) -> Array:
         taken = set(self._encoding.keys(np.array(list(self._rows.values())))) if self._rows else set()
         if len(self._trials) < self._n_initial:
-            row = self._design[len(self._trials)]
+            row = np.asarray(self._design[len(self._trials)])
             if self._encoding.keys(row[None])[0] not in taken:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):
@@ -148,7 +150,7 @@ class Optimizer:
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
         new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
-        return new[0] if new else X[0]
+        return np.asarray(new[0] if new else X[0])
 
     def _observations(self) -> tuple[Array, Array]:
         """Rows and values in the order told. A failed trial counts as bad as the worst value seen."""
@@ -162,8 +164,13 @@ class Optimizer:
         X, y = self._observations()
         rows = self._covariance.rows(X)
         if self._fitted is None or self._fitted[0] != len(y):
-            restarts = 2 if self._theta is None or self._recipe.fit == "mle" else 0
-            fitted = fit(self._recipe, self._covariance, rows, y, start=self._theta, restarts=restarts, rng=rng)
+            cold = self._theta is None or self._recipe.fit == "mle"
+            effort = (
+                {"restarts": 2, "iterations": 100}
+                if cold
+                else {"restarts": 0, "iterations": _WARM_ITERATIONS * (3 if len(y) < 30 else 1)}
+            )
+            fitted = fit(self._recipe, self._covariance, rows, y, start=self._theta, rng=rng, **effort)
             self._theta, self._fitted = fitted.theta, (len(y), fitted)
         fitted = self._fitted[1]
         posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y))
@@ -181,10 +188,7 @@ class Optimizer:
         NaN and infinite values count as failures.
         """
         number = None if failed else _number(value)
-        if isinstance(trial, Mapping):
-            asked = self.expect(trial)
-        else:
-            asked = self._pending(trial)
+        asked = self.expect(trial) if isinstance(trial, Mapping) else self._pending(trial)
         if number is not None and not math.isfinite(number):
             _log.warning("trial %d has value %r; it is recorded as failed", asked.id, number)
             number = None
@@ -278,7 +282,7 @@ class Optimizer:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    if not is_number(value):
         raise TrialError(
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
@@ -297,6 +301,6 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise SaveFileError(f"{name} was not written by Optimizer.save; give the path of one that was")
     if state.get("version") != _VERSION:
         raise SaveFileError(
-            f"{name} has version {state.get('version')!r}, this addtree reads version {_VERSION}; upgrade addtree to read it"
+            f"{name} has version {state.get('version')!r}, this addtree reads {_VERSION}; upgrade addtree to read it"
         )
     return state

@@ -92,7 +92,7 @@ class AddTreeGP:
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """The fitted amplitudes, lengthscales and noise, for values standardised and parameters in the unit interval."""
+        """The fitted amplitudes, lengthscales and noise: for values standardised, parameters in the unit interval."""
         return self._need_fit()[0].hyper
 
     def _need_fit(self) -> tuple[Fitted, Posterior]:
