@@ -22,7 +22,7 @@ from addtree.encoding import Array
 
 _log = logging.getLogger("addtree")
 
-_JITTER = 1e-12  # of the mean variance, ten times more at each failed attempt
+_JITTERS = 10.0 ** np.arange(-12, 0)  # of the mean variance, tried in turn
 
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
@@ -41,11 +41,14 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
 def _cholesky(K: Array) -> Array:
     """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
     L, info = dpotrf(K, lower=1, clean=1)
-    jitter = _JITTER * float(np.mean(np.diagonal(K)))
-    while info != 0:
+    scale = float(np.mean(np.diagonal(K)))
+    for jitter in scale * _JITTERS:
+        if info == 0:
+            break
         _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
         L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
-        jitter *= 10.0
+    if info != 0:
+        raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")
     return np.asarray(L)
 
 

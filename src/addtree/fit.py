@@ -31,6 +31,7 @@ _NOISE_CEILING = 1.0
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
+_IMPOSSIBLE = 1e25  # the score of a θ whose covariance cannot be factorised
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,10 @@ class _Objective:
         z, dz, log_jacobian, by_power = self.s, None, 0.0, 0.0
         if self.warp:
             z, dz, log_jacobian, by_power = yeo_johnson(self.s, theta[-1])
-        value, by_a, by_l, by_noise, by_z = self.likelihood.value_and_gradient(_hyper(theta, self.covariance), z)
+        try:
+            value, by_a, by_l, by_noise, by_z = self.likelihood.value_and_gradient(_hyper(theta, self.covariance), z)
+        except np.linalg.LinAlgError:
+            return _IMPOSSIBLE, np.zeros_like(theta)
         by_power = 0.0 if dz is None else by_power + float(by_z @ dz)
         gradient = -np.concatenate([by_a, by_l, [by_noise, by_power]])
         value = -value - log_jacobian
@@ -191,7 +195,7 @@ def fit(
             bounds=list(zip(low, high, strict=True)),
             options={"maxiter": iterations, "maxcor": 20},
         )
-        if np.isfinite(result.fun) and (best is None or result.fun < best[0]):
+        if result.fun < (_IMPOSSIBLE if best is None else best[0]) and np.all(np.isfinite(result.x)):
             best = (float(result.fun), np.asarray(result.x))
     theta = objective.centre if best is None else best[1]
     return restore(recipe, gram.covariance, y, theta)
