@@ -1,0 +1,11 @@
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "addtree",
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("addtree")
