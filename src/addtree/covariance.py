@@ -101,10 +101,16 @@ class Covariance:
         return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
 
     @cached_property
+    def _categorical(self) -> Mask:
+        return np.array(self.n_codes) > 0
+
+    @cached_property
     def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number is one, k categories are k indicators."""
-        ends = np.cumsum([max(1, k) for k in self.n_codes])
-        return [list(range(end - max(1, k), end)) for end, k in zip(ends, self.n_codes, strict=True)]
+        """Per column, its features: a number is itself, k categories are k indicators behind all the columns."""
+        ends = len(self.n_codes) + np.cumsum(self.n_codes)
+        return [
+            list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, self.n_codes, strict=True))
+        ]
 
     @cached_property
     def _term_features(self) -> dict[int, tuple[Index, Index]]:
@@ -127,8 +133,7 @@ class Covariance:
 
     def by_columns(self, by_features: Array) -> Array:
         """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
-        first = [columns[0] for columns in self._feature_columns]
-        return np.where(np.array(self.n_codes) > 0, 0.0, by_features[:, first])
+        return np.where(self._categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
         """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
@@ -141,20 +146,17 @@ class Covariance:
                     gates[column, code] = ~np.isnan(X[:, column]) if code == ACTIVE else X[:, column] == code
                 on &= gates[column, code]
             active[:, t] = on
-        features = np.zeros((len(X), sum(max(1, k) for k in self.n_codes)))
-        for j, (k, columns) in enumerate(zip(self.n_codes, self._feature_columns, strict=True)):
-            if k:
-                features[:, columns] = (X[:, j, None] == np.arange(k)) / np.sqrt(2.0)
-            else:
-                features[:, columns[0]] = np.nan_to_num(X[:, j], nan=0.5)
-        return Rows(self.impute(X), active, features)
+        imputed = self.impute(X)
+        features = [np.where(self._categorical, 0.0, imputed)]
+        features += [(X[:, j, None] == np.arange(k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
+        return Rows(imputed, active, np.concatenate(features, axis=1))
 
     def impute(self, X: Array) -> Array:
         """Inactive numbers at the middle of their range, inactive categories as one of their own.
 
         Only a term that reads more than its gate makes active (across independent choices) ever sees these.
         """
-        return np.where(np.isnan(X), np.where(np.array(self.n_codes) > 0, -1.0, 0.5), X)
+        return np.where(np.isnan(X), np.where(self._categorical, -1.0, 0.5), X)
 
     # ------------------------------------------------------------------ values
 
@@ -226,7 +228,7 @@ class Gram:
     """
 
     def __init__(self, covariance: Covariance, rows: Rows) -> None:
-        self._covariance, self._n = covariance, len(rows)
+        self.covariance, self.rows, self._n = covariance, rows, len(rows)
         self._active = rows.active.astype(float)
         flat, terms, sizes, entries = [], [], [], []
         offset = 0
@@ -259,10 +261,10 @@ class Gram:
         self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
         below = _scatter(self._flat, self._a * self._k, n * n).reshape(n, n)
         K = np.asarray(below + below.T)
-        K[np.diag_indices(n)] = self._active @ np.where(self._covariance.constant, 0.0, hyper.amplitudes)
-        Z = self._active[:, self._covariance.constant]
+        K[np.diag_indices(n)] = self._active @ np.where(self.covariance.constant, 0.0, hyper.amplitudes)
+        Z = self._active[:, self.covariance.constant]
         if Z.size:
-            K += (Z * hyper.amplitudes[self._covariance.constant]) @ Z.T
+            K += (Z * hyper.amplitudes[self.covariance.constant]) @ Z.T
         return K
 
     def gradient(self, hyper: Hyperparameters, W: Array) -> tuple[Array, Array]:
@@ -271,7 +273,7 @@ class Gram:
         w = 2.0 * W.ravel()[self._flat]  # a pair stands twice in K
         if len(w):
             by_amplitude[self._terms] += np.add.reduceat(w * self._k, self._starts)
-        constant = self._covariance.constant
+        constant = self.covariance.constant
         Z = self._active[:, constant]
         by_amplitude[constant] = np.sum((W @ Z) * Z, axis=0)
         by_scale = self._delta2_t @ (w * self._a * self._dk)
@@ -296,7 +298,7 @@ class Points:
 
     def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
         self._shape = (len(X), len(rows))
-        X = covariance.impute(X)
+        imputed = covariance.impute(X)
         a = np.where(covariance.constant, hyper.amplitudes, 0.0)
         self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
         self.variance = counted @ hyper.amplitudes
@@ -313,13 +315,14 @@ class Points:
             r2 = np.zeros(size)
             for column, scale in zip(term.columns, term.scales, strict=True):
                 inverse2 = 1.0 / (hyper.lengthscales[scale] ** 2 * len(term.columns))
-                if covariance.n_codes[column]:
-                    r2 += inverse2 * covariance.squared_distance(column, X[b, column], rows.X[i, column])
-                else:
-                    pair.append(np.arange(offset, offset + size))
-                    variable.append(b * X.shape[1] + column)
-                    seen.append(rows.X[i, column])
-                    weight.append(np.full(size, inverse2))
+                moves = np.repeat(~np.isnan(X[points, column]) & (covariance.n_codes[column] == 0), len(on))
+                still = inverse2 * covariance.squared_distance(column, imputed[b, column], rows.X[i, column])
+                r2 += np.where(moves, 0.0, still)
+                if (k := int(moves.sum())) > 0:
+                    pair.append(offset + np.flatnonzero(moves))
+                    variable.append(b[moves] * X.shape[1] + column)
+                    seen.append(rows.X[i[moves], column])
+                    weight.append(np.full(k, inverse2))
             flat.append(b * len(rows) + i)
             amplitude.append(np.full(size, hyper.amplitudes[t]))
             base.append(r2)
@@ -336,7 +339,7 @@ class Points:
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
         B, n = self._shape
-        delta = np.nan_to_num(X, nan=0.5).ravel()[self._variable] - self._seen
+        delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta
         r2 = self._base + _scatter(self._pair, scaled * delta, len(self._base))
         k, dk = _kernel(r2, self._n_smooth)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from addtree.covariance import Covariance, Hyperparameters, Index, Rows
+from addtree.covariance import Covariance, Gram, Hyperparameters, Index
 from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Likelihood
@@ -119,10 +119,10 @@ def restore(recipe: Recipe, covariance: Covariance, y: Array, theta: Array) -> F
 class _Objective:
     """-log p(θ | y), or -log p(y | θ), with its gradient."""
 
-    def __init__(self, recipe: Recipe, covariance: Covariance, rows: Rows, y: Array) -> None:
-        self.covariance = covariance
+    def __init__(self, recipe: Recipe, gram: Gram, y: Array) -> None:
+        self.covariance = covariance = gram.covariance
         self.T, self.S = len(covariance.terms), covariance.n_scales
-        self.likelihood = Likelihood(covariance, rows)
+        self.likelihood = Likelihood(gram)
         self.warp = recipe.warps
         self.output = _output(recipe, y)
         self.s = self.output.standardise(y)
@@ -165,8 +165,7 @@ class _Objective:
 
 def fit(
     recipe: Recipe,
-    covariance: Covariance,
-    rows: Rows,
+    gram: Gram,
     y: Array,
     *,
     start: Array | None = None,
@@ -174,11 +173,11 @@ def fit(
     iterations: int = 100,
     rng: np.random.Generator,
 ) -> Fitted:
-    """Fit θ to observations y at rows.
+    """Fit θ to observations y of the rows of a Gram matrix.
 
     Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that.
     """
-    objective = _Objective(recipe, covariance, rows, y)
+    objective = _Objective(recipe, gram, y)
     low, high = np.array(objective.bounds).T
     starts = [objective.centre if start is None else start]
     starts += [objective.centre + rng.normal(size=len(low)) for _ in range(restarts)]
@@ -195,4 +194,4 @@ def fit(
         if np.isfinite(result.fun) and (best is None or result.fun < best[0]):
             best = (float(result.fun), np.asarray(result.x))
     theta = objective.centre if best is None else best[1]
-    return restore(recipe, covariance, y, theta)
+    return restore(recipe, gram.covariance, y, theta)

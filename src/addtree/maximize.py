@@ -25,7 +25,7 @@ from addtree.parameters import Integer
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
-_CLIMB_STEPS = 12
+_CLIMB_STEPS = 16  # evaluations of all of them
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -112,7 +112,7 @@ def _solve_vertices(
     exact: bool,
 ) -> tuple[Array, Array]:
     """Per vertex the best values of its own parameters (V x D) and their worth (V): all vertices as one batch."""
-    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES
+    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES if exact else _VERTEX_SAMPLES // 2
     X = np.full((V * k, D), np.nan)
     counted = np.zeros((V * k, len(covariance.terms)), dtype=bool)
     dimension = np.repeat([len(covariance.terms[t].columns) for t in mains], k).astype(float)
@@ -165,13 +165,14 @@ def joint(
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
     counted = covariance.rows(starts).active
-    climbed, _ = climb(_ascent(view, acquisition, starts, counted), starts, free, iterations=_CLIMB_STEPS)
+    climbed, _ = climb(_ascent(view, acquisition, starts, counted), starts, free, steps=_CLIMB_STEPS)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(_POLISH_ROUNDS):
-        X, value = score(_single_steps(encoding, best))
-        if not len(X) or not np.max(value) > best_value:
+        steps = _single_steps(encoding, best)
+        X, value = score(steps) if len(steps) else (steps, np.empty(0))
+        if not np.max(value, initial=-np.inf) > best_value:
             break
         best, best_value = X[np.argmax(value)], float(np.max(value))
     return best

@@ -58,7 +58,8 @@ def suggest(
 
         return decomposed(view, covariance, encoding, by_dimension, rng, exact=additive)[0]
 
-    first = vertexwise(1.0)
+    # A joint search starts from one decomposed solution: by turns the boldest by the paper's bound, the best by mean.
+    first = vertexwise(1.0 if additive else float(turn % 2))
     if additive:
         if encoding.keys(first[None])[0] not in taken:
             return first
@@ -71,8 +72,7 @@ def suggest(
         dimension = np.mean(np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1))
         goal = ucb(beta(dimension, t))
     else:
-        starts.append(vertexwise(0.0)[None])
-        means = posterior.predict(posterior.rows)[0]
+        means = posterior.means()
         best = float(np.min(means))
         further = turn % 2 == 1 and _stalled(y)
         goal = log_expected_improvement(best - _AIM * (float(np.median(means)) - best) * further)
