@@ -41,12 +41,12 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
 def _cholesky(K: Array) -> Array:
     """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
     L, info = dpotrf(K, lower=1, clean=1)
-    jitter = _JITTER * float(np.mean(np.diagonal(K)))
-    while info != 0:
+    jitter = _JITTER * (float(np.mean(np.abs(np.diagonal(K)))) or 1.0)
+    while info != 0 and np.isfinite(jitter):
         _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
         L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
         jitter *= 10.0
-    return np.asarray(L)
+    return np.asarray(L) if info == 0 else np.full_like(K, np.nan)
 
 
 @dataclass(frozen=True)
