@@ -79,13 +79,15 @@ def decomposed(
     mean, variance, _ = view.at(nowhere, counted)(nowhere)
     gains = acquisition(np.ones(len(offsets)))(mean, variance)[0]
     offset = {covariance.terms[t].gate[0]: float(gain) for t, gain in zip(offsets, gains, strict=True)}
+    # A vertex may have its parameters in several nodes of a path; it counts at the one that holds its first.
+    first_of = {covariance.terms[t].columns[0]: v for v, t in enumerate(mains) if covariance.terms[t].columns}
     vertex_of = {column: v for v, t in enumerate(mains) for column in covariance.terms[t].columns}
 
     nodes = encoding.space.nodes
     U = np.zeros(len(nodes))
     picks: list[list[tuple[int, int, int]]] = [[] for _ in nodes]  # per node: (choice column, option, child)
     for i in range(len(nodes) - 1, -1, -1):
-        U[i] = sum(u[v] for v in dict.fromkeys(vertex_of[j] for j in encoding.node_columns[i]))
+        U[i] = sum(u[first_of[j]] for j in encoding.node_columns[i] if j in first_of)
         for j, options in encoding.node_choices[i]:
             values = np.array([offset.get((j, o), 0.0) + U[child] for o, child in enumerate(options)])
             best = int(rng.choice(np.flatnonzero(values == values.max())))  # options never seen are all alike
@@ -129,14 +131,15 @@ def _solve_vertices(
         return X.reshape(V, k, D)[np.arange(V), best_of], value[np.arange(V), best_of]
     best = np.argsort(-value, axis=1)[:, :_VERTEX_CLIMBS]
     starts = (best + k * np.arange(V)[:, None]).ravel()
-    X, counted, dimension = X[starts], counted[starts], dimension[starts]
+    X, counted, dimension, value = X[starts], counted[starts], dimension[starts], value.ravel()[starts]
     free = encoding.is_numeric & ~np.isnan(X)
-    X, _ = climb(_ascent(view, acquisition(dimension), X, counted), X, free)
-    X = encoding.snap(X)
-    mean, variance, _ = view.at(X, counted)(X)
-    value = acquisition(dimension)(mean, variance)[0].reshape(V, -1)
+    climbed = encoding.snap(climb(_ascent(view, acquisition(dimension), X, counted), X, free)[0])
+    mean, variance, _ = view.at(climbed, counted)(climbed)
+    climbed_value = acquisition(dimension)(mean, variance)[0]
+    better = climbed_value > value  # a top between two integers may round to less than the start
+    X, value = np.where(better[:, None], climbed, X), np.where(better, climbed_value, value).reshape(V, _VERTEX_CLIMBS)
     best_of = np.argmax(value, axis=1)
-    return X.reshape(V, -1, D)[np.arange(V), best_of], value[np.arange(V), best_of]
+    return X.reshape(V, _VERTEX_CLIMBS, D)[np.arange(V), best_of], value[np.arange(V), best_of]
 
 
 # ---------------------------------------------------------------------- joint
