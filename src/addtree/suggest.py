@@ -11,6 +11,7 @@ from addtree.errors import OptionError
 from addtree.gp import Posterior
 from addtree.maximize import View, decomposed, joint
 from addtree.sample_path import SamplePath
+from addtree.terms import adds_up
 
 _STALL = 6  # evaluations without progress after which every other suggestion looks further
 _PROGRESS = 1e-3  # of (median - best): a gain of less than that over _STALL evaluations is none
@@ -46,9 +47,7 @@ def suggest(
     covariance, t = posterior.covariance, len(y) + 1
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
 
-    additive = acquisition == "additive-ucb" or (
-        acquisition == "thompson" and all(term.kind != "interaction" for term in covariance.terms)
-    )
+    additive = acquisition == "additive-ucb" or (acquisition == "thompson" and adds_up(covariance.terms))
 
     def vertexwise(weight: float) -> Array:
         """The decomposed solution with `weight` times the paper's β_t in each vertex."""

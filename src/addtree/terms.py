@@ -65,6 +65,11 @@ def make_terms(encoding: Encoding, covariance: str) -> tuple[Term, ...]:
     return (*_mains(encoding), *_offsets(encoding), *_interactions(encoding))
 
 
+def adds_up(terms: tuple[Term, ...]) -> bool:
+    """Whether the terms are the vertices' own and the options' offsets, so that a search decomposes over the tree."""
+    return all(t.kind == "offset" or (t.kind == "main" and all(code == ACTIVE for _, code in t.gate)) for t in terms)
+
+
 def _mains(encoding: Encoding) -> list[Term]:
     terms = []
     for vertex in encoding.space.vertices:
