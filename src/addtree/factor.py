@@ -22,7 +22,7 @@ from addtree.encoding import Array
 
 _log = logging.getLogger("addtree")
 
-_JITTER = 1e-12  # of the mean variance, ten times more at each failed attempt
+_JITTERS = 10.0 ** np.arange(-12, 0)  # of the mean variance, tried in turn
 
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
@@ -38,15 +38,21 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
     return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
 
-def _cholesky(K: Array) -> Array:
+def _mean_variance(K: Array) -> float:
+    return float(np.mean(np.diagonal(K)))
+
+
+def _cholesky(K: Array, scale: float) -> Array:
     """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
     L, info = dpotrf(K, lower=1, clean=1)
-    jitter = _JITTER * (float(np.mean(np.abs(np.diagonal(K)))) or 1.0)
-    while info != 0 and np.isfinite(jitter):
+    for jitter in scale * _JITTERS:
+        if info == 0:
+            break
         _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
         L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
-        jitter *= 10.0
-    return np.asarray(L) if info == 0 else np.full_like(K, np.nan)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")
+    return np.asarray(L)
 
 
 @dataclass(frozen=True)
@@ -60,8 +66,9 @@ class Factor:
     def of(cls, K: Array, blocks: Sequence[Index]) -> Factor:
         """Factorise K, which is zero outside these blocks."""
         if len(blocks) == 1:
-            return cls(((blocks[0], _cholesky(K)),), len(K))
-        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)])) for rows in blocks), len(K))
+            return cls(((blocks[0], _cholesky(K, _mean_variance(K))),), len(K))
+        parts = [(rows, K[np.ix_(rows, rows)]) for rows in blocks]
+        return cls(tuple((rows, _cholesky(part, _mean_variance(part))) for rows, part in parts), len(K))
 
     def _by_block(self, function: Callable[[Array, Array], Array], B: Array) -> Array:
         """Apply function(L, B[rows]) to every block."""
@@ -109,10 +116,11 @@ class Factor:
         rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
         n, m, k = self.size, len(rows), len(corner)
         L = np.zeros((m + k, m + k))
+        scale = _mean_variance(corner)  # of what is left of the corner below, rounding may make nothing, or less
         if m:
             L[:m, :m] = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
             C = dtrtrs(L[:m, :m], cross[rows], lower=1)[0]
             L[m:, :m] = C.T
             corner = corner - C.T @ C
-        L[m:, m:] = _cholesky(corner)
+        L[m:, m:] = _cholesky(corner, scale)
         return Factor((*kept, (np.concatenate([rows, np.arange(n, n + k)]), L)), n + k)
