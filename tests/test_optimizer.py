@@ -232,6 +232,7 @@ DEGENERATE = {
     "-1e300": lambda i, c: -1e300 * objective(c),
     "1e-300": lambda i, c: 1e-300 * objective(c),
     "denormal": lambda i, c: 5e-324 * (i % 3),
+    "the largest float": lambda i, c: 1.7976931348623157e308,
     "largest floats": lambda i, c: 1.7e308 * (1 - 2 * (i % 2)),
     "one of 1e300 among ones": lambda i, c: 1e300 if i == 4 else objective(c),
     "one of -1e300 among ones": lambda i, c: -1e300 if i == 4 else objective(c),
