@@ -138,11 +138,7 @@ def paths(space: Space) -> Iterator[dict[str, Any]]:
     """Every path of a space as the choices it makes, by recursion over the tree itself."""
     choices = [(name, child) for name, child in space.children.items() if isinstance(child, Choice)]
     ways = [
-        [
-            {name: label, **below}
-            for label, sub in zip(child.labels, child.spaces, strict=True)
-            for below in paths(sub)
-        ]
+        [{name: label, **below} for label, sub in zip(child.labels, child.spaces, strict=True) for below in paths(sub)]
         for name, child in choices
     ]
     for combination in itertools.product(*ways):

@@ -51,7 +51,9 @@ def test_a_vertex_spread_over_several_nodes_counts_once():
 
 
 def test_the_search_takes_time_linear_in_the_vertices():
-    space = Space({f"c{i}": Choice({0: Space({f"a{i}": Real(0, 1)}), 1: Space({f"b{i}": Real(0, 1)})}) for i in range(40)})
+    space = Space(
+        {f"c{i}": Choice({0: Space({f"a{i}": Real(0, 1)}), 1: Space({f"b{i}": Real(0, 1)})}) for i in range(40)}
+    )
     assert space.n_paths == 2**40
     encoding, k, posterior = fitted(space, "additive")
     row, _ = decomposed(posterior, k, encoding, lambda d: ucb(beta(d, 13)), np.random.default_rng(0))

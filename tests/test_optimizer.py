@@ -216,7 +216,10 @@ def test_choices_alone_in_the_papers_mode():
 def test_two_to_the_forty_paths():
     names = range(40)
     space = at.Space(
-        {f"c{i}": at.Choice({0: at.Space({f"a{i}": at.Real(0, 1)}), 1: at.Space({f"b{i}": at.Real(0, 1)})}) for i in names}
+        {
+            f"c{i}": at.Choice({0: at.Space({f"a{i}": at.Real(0, 1)}), 1: at.Space({f"b{i}": at.Real(0, 1)})})
+            for i in names
+        }
     )
     optimizer = Optimizer(space, seed=0, n_initial=5)
     for config in run(optimizer, 7, lambda c: sum(c[f"c{i}"] for i in names)):
@@ -290,7 +293,7 @@ def test_a_failure_counts_as_bad_and_is_avoided():
         trial = optimizer.ask()
         x = trial.config["x"]
         optimizer.tell(trial, failed=True) if x > 0.5 else optimizer.tell(trial, (x - 0.45) ** 2)
-    late = [t for t in optimizer.trials[12:]]
+    late = list(optimizer.trials[12:])
     assert sum(t.state == "failed" for t in late) < len(late) / 2
 
 
@@ -349,7 +352,7 @@ def test_an_unknown_or_told_trial_says_what_to_do():
 
 def test_an_outside_configuration_is_checked_and_leaves_no_trace():
     optimizer = Optimizer(SPACE, seed=0)
-    with pytest.raises(ConfigError, match="'y' = 0.5 is inactive"):
+    with pytest.raises(ConfigError, match=r"'y' = 0.5 is inactive"):
         optimizer.tell({"x": 0.5, "model": "c", "y": 0.5}, 1.0)
     assert optimizer.trials == []
 
@@ -398,7 +401,7 @@ def mixed(i, trial, optimizer):
         optimizer.tell(trial, objective(trial.config))
 
 
-@pytest.mark.parametrize("settings", SETTINGS[::3] + [PAPER, {"maximize": True, "noise": 0.0}], ids=str)
+@pytest.mark.parametrize("settings", [*SETTINGS[::3], PAPER, {"maximize": True, "noise": 0.0}], ids=str)
 @pytest.mark.parametrize("after", [0, 3, 9])
 def test_save_load_and_continue_is_the_uninterrupted_run(settings, after, tmp_path):
     whole, part = (Optimizer(SPACE, seed=5, n_initial=5, **settings) for _ in range(2))
@@ -530,5 +533,5 @@ def test_a_missing_file_a_folder_and_another_file_say_so(saved, tmp_path):
 
 def test_a_newer_version_says_upgrade(saved):
     saved.write_text(json.dumps(json.loads(saved.read_text()) | {"version": 99}))
-    with pytest.raises(SaveFileError, match="version 99.*upgrade addtree"):
+    with pytest.raises(SaveFileError, match=r"version 99.*upgrade addtree"):
         Optimizer.load(saved)

@@ -51,7 +51,9 @@ def test_forty_binary_choices_have_two_to_the_forty_paths():
     assert space.n_paths == 2**40
     assert isinstance(space.n_paths, int)
     assert len(space.vertices) == 40
-    assert space.effective_dimension({f"c{i}": i % 2 for i in range(40)} | {f"a{i}": 0.5 for i in range(0, 40, 2)}) == 20
+    assert (
+        space.effective_dimension({f"c{i}": i % 2 for i in range(40)} | {f"a{i}": 0.5 for i in range(0, 40, 2)}) == 20
+    )
 
 
 def test_paths_beyond_any_float_are_counted():

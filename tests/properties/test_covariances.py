@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Space
 from addtree.covariance import Hyperparameters, Rows
-from tests.strategies import COVARIANCES, build, data, differences, hyperparameters, key, reordered, sample, seeds, spaces
+from tests.strategies import (
+    COVARIANCES,
+    build,
+    data,
+    differences,
+    hyperparameters,
+    key,
+    reordered,
+    sample,
+    seeds,
+    spaces,
+)
 
 covariances = st.sampled_from(COVARIANCES)
 
@@ -82,8 +93,7 @@ def test_additive_is_definition_3(space, seed):
     encoding, k = build(space, "additive")
     hyper = hyperparameters(encoding, k)
     amplitude = {
-        frozenset(encoding.names[j] for j in term.columns): a
-        for term, a in zip(k.terms, hyper.amplitudes, strict=True)
+        frozenset(encoding.names[j] for j in term.columns): a for term, a in zip(k.terms, hyper.amplitudes, strict=True)
     }
     lengthscale = dict(zip(encoding.names, hyper.lengthscales, strict=False))
 

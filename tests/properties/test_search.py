@@ -66,9 +66,7 @@ def test_the_decomposed_solution_is_a_configuration(space, covariance, seed, exa
     encoding, k = build(space, covariance)
     rows, z = data(encoding, k, 6, seed)
     posterior = Posterior.of(k.gram(rows), hyperparameters(encoding, k), z)
-    row, value = decomposed(
-        posterior, k, encoding, lambda d: ucb(beta(d, 7)), np.random.default_rng(seed), exact=exact
-    )
+    row, value = decomposed(posterior, k, encoding, lambda d: ucb(beta(d, 7)), np.random.default_rng(seed), exact=exact)
     assert np.isfinite(value)
     np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
 
