@@ -22,6 +22,7 @@ from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Likelihood
 from addtree.output import Output, yeo_johnson
+from addtree.parameters import is_number
 from addtree.terms import KINDS, check_covariance, make_terms
 
 FITS = ("map", "mle")
@@ -52,7 +53,7 @@ class Recipe:
         check_covariance(self.covariance)
         if self.fit not in FITS:
             raise OptionError(f"fit={self.fit!r} is unknown; use one of {', '.join(map(repr, FITS))}")
-        if self.noise is not None and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < np.inf):
+        if self.noise is not None and not (is_number(self.noise) and 0 <= self.noise < np.inf):
             raise OptionError(
                 f"noise={self.noise!r} must be None (learn it), or a standard deviation of zero or more, in the "
                 "objective's units"

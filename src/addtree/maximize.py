@@ -73,12 +73,13 @@ def decomposed(
     """
     solved, u = _solve_vertices(view, covariance, encoding, acquisition, rng, exact)
     offset = _solve_offsets(view, covariance, encoding, acquisition)
-    vertex = _vertex_of_column(covariance)
+    # A vertex may have its parameters in several nodes of a path; it counts at the one that holds its first.
+    worth = {covariance.terms[t].columns[0]: u[v] for v, t in enumerate(covariance.of_kind("main"))}
     nodes = encoding.space.nodes
     U = np.zeros(len(nodes))
     picks: list[list[tuple[int, int, int]]] = [[] for _ in nodes]  # per node: (choice column, option, child)
     for i in range(len(nodes) - 1, -1, -1):
-        U[i] = sum(u[v] for v in dict.fromkeys(vertex[list(encoding.node_columns[i])].tolist()))
+        U[i] = sum(worth.get(j, 0.0) for j in encoding.node_columns[i])
         for j, options in encoding.node_choices[i]:
             values = np.array([offset.get((j, o), 0.0) + U[child] for o, child in enumerate(options)])
             best = int(rng.choice(np.flatnonzero(values == values.max())))  # options never seen are all alike
@@ -159,7 +160,8 @@ def _solve_vertices(
         k = len(climbs)
         free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
         ascent = _ascent(moments, acquisition(np.repeat(sizes, k)))
-        X = encoding.snap(climb(ascent, climbs, free, np.tile(np.arange(k), V))[0])
+        climbed = encoding.snap(climb(ascent, climbs, free, np.tile(np.arange(k), V))[0])
+        X = np.concatenate([climbs, climbed])  # a top between two integers may round to less than its start
         value, _ = worth(X)
     best_of = np.argmax(value, axis=1)
     solved = np.full(D, np.nan)

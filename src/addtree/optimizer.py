@@ -19,7 +19,7 @@ from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
 from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
-from addtree.parameters import is_number
+from addtree.parameters import as_float, is_number
 from addtree.space import Config, Space
 from addtree.subset import informative
 from addtree.suggest import check_acquisition, suggest
@@ -32,6 +32,7 @@ _MAX_APPENDED = 100  # or by this many,
 _MAX_FIT = 256  # to at most so many of them;
 _MAX_ROWS = 2000  # and the posterior, exact, is that of at most so many
 _WARM_ITERATIONS = 20  # of a fit that starts from the last one
+_HUGE = 1e300  # sums and differences of values beyond are no floats; they count as this
 _ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
 
 
@@ -87,16 +88,18 @@ class Optimizer:
         n_initial: int | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
-        if n_initial is not None and n_initial < 1:
-            raise OptionError(f"n_initial={n_initial!r} must be at least 1")
+        if n_initial is not None and not (_is_whole(n_initial) and n_initial >= 1):
+            raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
+        if seed is not None and not (_is_whole(seed) and seed >= 0):
+            raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self.space = space
-        self.maximize = maximize
+        self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         self._recipe = Recipe(covariance, fit, noise, warp=True)
         self._acquisition = acquisition
         self._encoding = Encoding(space)
         self._covariance = self._recipe.build(self._encoding)
-        self._n_initial = design_size(self._encoding) if n_initial is None else n_initial
+        self._n_initial = design_size(self._encoding) if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
@@ -119,8 +122,8 @@ class Optimizer:
         """A configuration to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
             return self._ask_one()
-        if n < 1:
-            raise OptionError(f"ask({n!r}): ask for at least one trial")
+        if not _is_whole(n) or n < 1:
+            raise OptionError(f"ask({n!r}): ask for at least one trial, a whole number of them")
         return [self._ask_one() for _ in range(n)]
 
     def _ask_one(self) -> Trial:
@@ -173,6 +176,7 @@ class Optimizer:
         X = np.array([self._rows[i] for i in self._told[:n]])
         sign = -1.0 if self.maximize else 1.0  # the one place where maximisation becomes minimisation
         y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told[:n]])
+        y = np.clip(y, -_HUGE, _HUGE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return X, np.where(np.isnan(y), worst, y)
 
@@ -229,7 +233,7 @@ class Optimizer:
 
     def _pending(self, trial: Any) -> Trial:
         number = trial.id if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral) or int(number) not in self._trials:
+        if not _is_whole(number) or int(number) not in self._trials:
             raise TrialError(
                 f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
             )
@@ -272,7 +276,7 @@ class Optimizer:
             "covariance": self._recipe.covariance,
             "acquisition": self._acquisition,
             "fit": self._recipe.fit,
-            "noise": self._recipe.noise,
+            "noise": None if self._recipe.noise is None else float(self._recipe.noise),
             "n_initial": self._n_initial,
             "asks": self._asks,
             "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
@@ -293,8 +297,10 @@ class Optimizer:
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in settings})
             for number, saved in enumerate(state["trials"]):
                 config = optimizer.space.validate(saved["config"])
-                optimizer._add(Trial(number, config, saved["state"], saved["value"]))
+                optimizer._add(Trial(number, config, _state(saved), saved["value"]))
             optimizer._told = [int(i) for i in state["told"]]
+            if sorted(optimizer._told) != [t.id for t in optimizer.trials if t.state != "pending"]:
+                raise ValueError("the trials told are not those with a result")
             optimizer._asks = int(state["asks"])
             if state["model"] is not None:
                 optimizer._restore_model(int(state["model"]["n"]), np.array(state["model"]["theta"], dtype=float))
@@ -305,9 +311,19 @@ class Optimizer:
         return optimizer
 
     def _restore_model(self, n: int, theta: Array) -> None:
+        if len(theta) != len(self._covariance.terms) + self._covariance.n_scales + 2 or not np.all(np.isfinite(theta)):
+            raise ValueError("the model is of another covariance")
         X, y = self._observations(n)
         fitted = restore(self._recipe, self._covariance, y[informative(y, _MAX_FIT)], theta)
         self._model = self._condition(X, y, fitted)
+
+
+def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:
+    """The state of a saved trial, which has a value if and only if it is done."""
+    state, value = saved["state"], saved["value"]
+    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
+        raise ValueError(f"a trial is {state!r} with value {value!r}")
+    return state  # type: ignore[no-any-return]
 
 
 def _number(value: Any) -> float:
@@ -315,7 +331,11 @@ def _number(value: Any) -> float:
         raise TrialError(
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
-    return float(value)
+    return as_float(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
