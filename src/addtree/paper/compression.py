@@ -4,10 +4,10 @@
 |---|---|---|
 | W | weights of a layer, U diag(s) Vᵀ its singular value decomposition | m x n |
 | L | mean over 50 fixed samples of the squared distance of the outputs from the original network's | scalar |
-| R | weights of the compressed network over those of the original: SVD of rank r counts r(m + n), pruning its non-zeros | scalar |
+| R | weights of the compressed network over the original's: rank r counts r(m + n), pruning its non-zeros | scalar |
 
-The last layer is not compressed and counts as it is; biases stay and are not counted. One evaluation takes milliseconds:
-the decompositions are made once, and the first layer's product X U too.
+The last layer is not compressed and counts as it is; biases stay and are not counted. The decompositions
+are made once, so one evaluation takes milliseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ THRESHOLDS = Real(0, 1)
 
 
 def strict_tree() -> Space:
-    """The paper's: the first layer's method opens its parameter and the second layer's choice; four leaves of their own.
+    """The paper's: the first layer's method opens its parameter and the second layer's choice; four leaves.
 
     >>> strict_tree().n_paths, len(strict_tree().vertices)
     (4, 6)
@@ -48,7 +48,7 @@ def strict_tree() -> Space:
 
 
 def two_choices() -> Space:
-    """The same configurations as two independent choices: the second layer's parameters are shared by both first methods.
+    """The same as two independent choices: the second layer's parameters are shared by both first methods.
 
     >>> two_choices().n_paths, len(two_choices().vertices)
     (4, 4)
@@ -110,4 +110,4 @@ class Compression:
             r = min(int(value), len(s))
             return ((h @ U[:, :r]) * s[:r]) @ Vt[:r], r * (W.shape[0] + W.shape[1])
         keep: NDArray[np.bool_] = np.abs(W) >= value
-        return h @ np.where(keep, W, np.float32(0)), int(np.count_nonzero(keep))
+        return h @ (W * keep), int(np.count_nonzero(keep))

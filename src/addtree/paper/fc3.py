@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,17 +50,14 @@ class Network:
 
 def initial(sizes: tuple[int, ...], rng: np.random.Generator) -> Network:
     """He's initialisation."""
-    W = [
-        (rng.standard_normal((m, n)) * np.sqrt(2 / m)).astype(np.float32)
-        for m, n in zip(sizes[:-1], sizes[1:], strict=True)
-    ]
+    W = [(rng.standard_normal((m, n)) * np.sqrt(2 / m)).astype(np.float32) for m, n in pairwise(sizes)]
     return Network(tuple(W), tuple(np.zeros(n, np.float32) for n in sizes[1:]))
 
 
 def loss_and_gradient(
     net: Network, X: Array, t: NDArray[np.int64], masks: tuple[Array, ...]
 ) -> tuple[float, list[Array]]:
-    """Mean cross-entropy and its gradient, in the order W1, b1, W2, b2, ... `masks` multiply the hidden layers (dropout)."""
+    """Mean cross-entropy, its gradient in the order W1, b1, W2, ...; `masks` multiply the hidden layers (dropout)."""
     hidden = [X]
     for W, b, mask in zip(net.W[:-1], net.b[:-1], masks, strict=True):
         hidden.append(np.maximum(hidden[-1] @ W + b, 0) * mask)

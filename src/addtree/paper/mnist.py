@@ -37,7 +37,7 @@ class Mnist:
 
 
 def load(data: Path | None = None) -> Mnist:
-    """MNIST from `data` (a folder that contains `mnist/`), else from the folder ADDTREE_DATA names, else by download."""
+    """MNIST from `data` (a folder with `mnist/` in it), else from the folder ADDTREE_DATA names, else by download."""
     folder = data or (Path(os.environ["ADDTREE_DATA"]) if os.environ.get("ADDTREE_DATA") else None)
     if folder is not None:
         where = folder / "mnist"
@@ -47,7 +47,7 @@ def load(data: Path | None = None) -> Mnist:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """One idx file, unpacked or as `.gz`: two zero bytes, a type (8 = uint8), the number of axes, their lengths, the data."""
+    """One idx file of bytes, packed (.gz) or not: a header whose byte 3 is the number of axes, their lengths, the data."""
     packed = path.with_name(path.name + ".gz")
     if path.exists():
         raw = path.read_bytes()
@@ -61,7 +61,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _images(raw: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return (raw.reshape(len(raw), -1) / np.float32(255)).astype(np.float32)
+    return raw.reshape(len(raw), -1).astype(np.float32) / np.float32(255)
 
 
 def _download() -> Mnist:
