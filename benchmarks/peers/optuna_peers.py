@@ -1,0 +1,82 @@
+"""Optuna's samplers: define-by-run, and the GP sampler over the flattened space."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import optuna
+
+from addtree import Categorical, Choice, Integer, Space
+from addtree.parameters import Parameter
+from benchmarks.peers import Config
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+
+
+class Study:
+    """One in-memory study. `flat` suggests every parameter of the tree, active or not, and drops the inactive."""
+
+    def __init__(self, space: Space, sampler: optuna.samplers.BaseSampler, *, flat: bool = False) -> None:
+        self._space, self._flat = space, flat
+        self._study = optuna.create_study(sampler=sampler)
+        self._trial: Any = None
+
+    def ask(self) -> Config:
+        self._trial = self._study.ask()
+        if not self._flat:
+            return _walk(self._trial, self._space)
+        drawn = {name: _suggest(self._trial, name, domain) for name, domain in self._space.variables.items()}
+        return active_part(self._space, drawn)
+
+    def tell(self, config: Config, value: float) -> None:
+        self._study.tell(self._trial, value)
+
+
+def active_part(space: Space, full: Config) -> dict[str, Any]:
+    """What of a value for every variable the choices among them activate."""
+    config = {name: full[name] for name in space.children}
+    for name, child in space.children.items():
+        if isinstance(child, Choice):
+            config.update(active_part(child.spaces[int(child.encode(full[name]))], full))
+    return config
+
+
+def _walk(trial: Any, space: Space) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    for name, child in space.children.items():
+        config[name] = _suggest(trial, name, child)
+        if isinstance(child, Choice):
+            config.update(_walk(trial, child.spaces[int(child.encode(config[name]))]))
+    return config
+
+
+def _suggest(trial: Any, name: str, domain: Parameter | Choice) -> Any:
+    if isinstance(domain, Choice):
+        return trial.suggest_categorical(name, domain.labels)
+    if isinstance(domain, Categorical):
+        return trial.suggest_categorical(name, domain.values)
+    if isinstance(domain, Integer):
+        return trial.suggest_int(name, domain.low, domain.high, log=domain.log)
+    return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
+
+
+def tpe(space: Space, seed: int) -> Study:
+    """TPE with its defaults."""
+    return Study(space, optuna.samplers.TPESampler(seed=seed))
+
+
+def tpe_group(space: Space, seed: int) -> Study:
+    """Multivariate TPE over groups, what Optuna recommends for conditional spaces."""
+    return Study(space, optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, constant_liar=False))
+
+
+def gp(space: Space, seed: int) -> Study:
+    """The GP sampler as a user meets it; conditional parameters are drawn at random."""
+    return Study(space, optuna.samplers.GPSampler(seed=seed))
+
+
+def gp_flat(space: Space, seed: int) -> Study:
+    """The GP sampler when the user flattens the space by hand."""
+    return Study(space, optuna.samplers.GPSampler(seed=seed), flat=True)

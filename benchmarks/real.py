@@ -1,0 +1,265 @@
+"""Tasks that are computed, not looked up: algorithm selection by cross-validation, and compressing a network.
+
+All use scikit-learn's bundled data, fixed folds and fixed seeds, so a configuration has one value. The `pipeline` and
+`compress` spaces hold several independent choices in one node.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from addtree import Categorical, Choice, Integer, Real, Space
+
+Objective: TypeAlias = Callable[[Mapping[str, Any]], float]
+Array: TypeAlias = NDArray[Any]
+
+ROWS = 350  # of each data set: keeps one evaluation near 50 ms
+FOLDS = 4
+TREES = 15
+ITERATIONS = 2000  # of a solver that has not converged by then: it is judged as it stands
+
+_MODELS: dict[str, Space] = {
+    "svm": Space(
+        svm_C=Real(1e-3, 1e3, log=True),
+        kernel=Choice(
+            linear=Space(),
+            rbf=Space(svm_gamma=Real(1e-5, 10, log=True)),
+            poly=Space(svm_gamma=Real(1e-5, 10, log=True), degree=Integer(2, 4)),
+        ),
+    ),
+    "forest": Space(
+        forest_features=Real(0.05, 1.0),
+        forest_leaf=Integer(1, 30, log=True),
+        forest_depth=Integer(1, 20, log=True),
+        forest_bootstrap=Categorical((True, False)),
+    ),
+    "knn": Space(
+        neighbors=Integer(1, 60, log=True),
+        weights=Categorical(("uniform", "distance")),
+        metric=Categorical(("euclidean", "manhattan", "chebyshev")),
+    ),
+    "linear": Space(
+        penalty=Real(1e-4, 1e4, log=True),
+    ),
+    "boosting": Space(
+        rate=Real(1e-2, 1, log=True),
+        rounds=Integer(3, 40, log=True),
+        boosting_depth=Integer(1, 6),
+        subsample=Real(0.2, 1.0),
+    ),
+}
+
+
+def _models(*names: str) -> Choice:
+    return Choice({name: _MODELS[name] for name in names})
+
+
+def _model(config: Mapping[str, Any], *, regression: bool) -> Any:
+    """The scikit-learn estimator of a configuration."""
+    from sklearn import ensemble, linear_model, neighbors, svm
+
+    match config["model"]:
+        case "svm":
+            rest = {name: config[key] for name, key in (("gamma", "svm_gamma"), ("degree", "degree")) if key in config}
+            kind = svm.SVR if regression else svm.SVC
+            return kind(C=config["svm_C"], kernel=config["kernel"], max_iter=ITERATIONS, **rest)
+        case "forest":
+            forest = ensemble.RandomForestRegressor if regression else ensemble.RandomForestClassifier
+            return forest(
+                n_estimators=TREES,
+                max_features=config["forest_features"],
+                min_samples_leaf=config["forest_leaf"],
+                max_depth=config["forest_depth"],
+                bootstrap=config["forest_bootstrap"],
+                random_state=0,
+            )
+        case "knn":
+            near = neighbors.KNeighborsRegressor if regression else neighbors.KNeighborsClassifier
+            return near(n_neighbors=config["neighbors"], weights=config["weights"], metric=config["metric"])
+        case "linear":
+            if regression:
+                return linear_model.Ridge(alpha=config["penalty"])
+            return linear_model.LogisticRegression(C=1 / config["penalty"], max_iter=200)
+        case _:
+            boosted = ensemble.GradientBoostingRegressor if regression else ensemble.GradientBoostingClassifier
+            return boosted(
+                learning_rate=config["rate"],
+                n_estimators=config["rounds"],
+                max_depth=config["boosting_depth"],
+                subsample=config["subsample"],
+                random_state=0,
+            )
+
+
+_PREPARATIONS: dict[str, Choice] = {
+    "scale": Choice(none=Space(), standard=Space(), quantile=Space(quantiles=Integer(5, 100, log=True))),
+    "features": Choice(
+        all=Space(),
+        pca=Space(components=Real(0.05, 1.0), whiten=Categorical((True, False))),
+        select=Space(keep=Real(0.05, 1.0), score=Categorical(("f", "mutual"))),
+    ),
+}
+
+
+def _preparation(config: Mapping[str, Any], columns: int, *, regression: bool) -> list[Any]:
+    """The steps before the model. A plain space has none of its own: its features are standardised."""
+    from sklearn import decomposition, feature_selection, preprocessing
+
+    steps: list[Any] = []
+    match config.get("scale", "standard"):
+        case "standard":
+            steps.append(preprocessing.StandardScaler())
+        case "quantile":
+            steps.append(preprocessing.QuantileTransformer(n_quantiles=config["quantiles"], random_state=0))
+    match config.get("features", "all"):
+        case "pca":
+            count = max(1, round(config["components"] * columns))
+            steps.append(decomposition.PCA(count, whiten=config["whiten"], random_state=0))
+        case "select":
+            count = max(1, round(config["keep"] * columns))
+            scores = {
+                "f": feature_selection.f_regression if regression else feature_selection.f_classif,
+                "mutual": _mutual_regression if regression else _mutual_classif,
+            }
+            steps.append(feature_selection.SelectKBest(scores[config["score"]], k=count))
+    return steps
+
+
+def _mutual_classif(X: Array, y: Array) -> Any:
+    from sklearn.feature_selection import mutual_info_classif
+
+    return mutual_info_classif(X, y, random_state=0)
+
+
+def _mutual_regression(X: Array, y: Array) -> Any:
+    from sklearn.feature_selection import mutual_info_regression
+
+    return mutual_info_regression(X, y, random_state=0)
+
+
+@cache
+def _data(name: str) -> tuple[Array, Array]:
+    """At most ROWS rows of a bundled data set, shuffled; columns without spread are left out."""
+    from sklearn import datasets
+
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(X))[:ROWS]
+    X, y = X[rows], y[rows]
+    return X[:, X.std(axis=0) > 0], y
+
+
+def cross_validated(space: Space, data: str, loss: str) -> Objective:
+    """Mean loss over fixed folds: `error` (share of wrong labels), `logloss`, or `rmse` in units of the target's sd."""
+    regression = loss == "rmse"
+
+    def objective(config: Mapping[str, Any]) -> float:
+        from sklearn.metrics import log_loss
+        from sklearn.model_selection import KFold, StratifiedKFold
+        from sklearn.pipeline import make_pipeline
+
+        X, y = _data(data)
+        folds = (KFold if regression else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
+        losses = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # solvers that have not converged are part of the task
+            for train, test in folds.split(X, y):
+                model = make_pipeline(
+                    *_preparation(config, X.shape[1], regression=regression), _model(config, regression=regression)
+                )
+                model.fit(X[train], y[train])
+                if loss == "logloss":
+                    losses.append(
+                        log_loss(y[test], np.clip(model.predict_proba(X[test]), 1e-6, 1), labels=np.unique(y))
+                    )
+                elif loss == "error":
+                    losses.append(np.mean(model.predict(X[test]) != y[test]))
+                else:
+                    losses.append(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2)) / y.std())
+        return float(np.mean(losses))
+
+    return objective
+
+
+def cash(data: str, loss: str, *models: str) -> tuple[Space, Objective]:
+    """Choose a model and its hyperparameters together (a strict tree)."""
+    space = Space(model=_models(*models))
+    return space, cross_validated(space, data, loss)
+
+
+def pipeline(data: str, loss: str, *models: str) -> tuple[Space, Objective]:
+    """Three independent choices, of scaling, of features and of the model."""
+    space = Space({**_PREPARATIONS, "model": _models(*models)})
+    return space, cross_validated(space, data, loss)
+
+
+# ---------------------------------------------------------------- compression
+
+LAYERS = (48, 32, 24)  # hidden units of the network on the 64 pixels and 10 classes of the digits
+TRAINING_ROWS = 1200
+BITS = 32  # of a weight as trained
+STORAGE_WEIGHT = 0.5  # what storing everything costs, in units of the error rate
+
+
+@cache
+def _network() -> tuple[list[Array], list[Array], Array, Array]:
+    """Weights and biases of a trained network, and the rows it was not trained on."""
+    from sklearn.datasets import load_digits
+    from sklearn.neural_network import MLPClassifier
+
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(X))
+    train, test = rows[:TRAINING_ROWS], rows[TRAINING_ROWS:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 60 epochs are enough here, converged or not
+        network = MLPClassifier(LAYERS, max_iter=60, random_state=0).fit(X[train] / 16, y[train])
+    return network.coefs_, network.intercepts_, X[test] / 16, y[test]
+
+
+def _compressed(W: Array, layer: int, config: Mapping[str, Any]) -> tuple[Array, float]:
+    """A layer's weights after compression and the bits that storing them takes."""
+    match config[f"method_{layer}"]:
+        case "svd":
+            rank = config[f"rank_{layer}"]
+            U, s, V = np.linalg.svd(W, full_matrices=False)
+            return (U[:, :rank] * s[:rank]) @ V[:rank], BITS * rank * sum(W.shape)
+        case "prune":
+            kept = np.abs(W) >= np.quantile(np.abs(W), 1 - config[f"density_{layer}"])
+            return W * kept, (BITS + 8) * float(kept.sum())  # 8 bits say where a weight is
+        case _:
+            levels = 2 ** config[f"bits_{layer}"] - 1
+            top = config[f"range_{layer}"] * np.abs(W).max()
+            step = 2 * top / levels
+            return np.round((np.clip(W, -top, top) + top) / step) * step - top, config[f"bits_{layer}"] * W.size
+
+
+def compress() -> tuple[Space, Objective]:
+    """A compression method for each of four layers (81 paths): error rate + half the share of storage."""
+    sizes = (64, *LAYERS, 10)
+    space = Space(
+        {
+            f"method_{i}": Choice(
+                svd=Space({f"rank_{i}": Integer(1, min(sizes[i], sizes[i + 1]), log=True)}),
+                prune=Space({f"density_{i}": Real(0.01, 1.0, log=True)}),
+                quantise=Space({f"bits_{i}": Integer(1, 10), f"range_{i}": Real(0.1, 1.0)}),
+            )
+            for i in range(len(sizes) - 1)
+        }
+    )
+
+    def objective(config: Mapping[str, Any]) -> float:
+        weights, biases, X, y = _network()
+        stored = 0.0
+        for i, (W, b) in enumerate(zip(weights, biases, strict=True)):
+            W, bits = _compressed(W, i, config)
+            stored += bits
+            X = X @ W + b if i == len(weights) - 1 else np.maximum(X @ W + b, 0)
+        share = stored / (BITS * sum(W.size for W in weights))
+        return float(np.mean(X.argmax(axis=1) != y) + STORAGE_WEIGHT * share)
+
+    return space, objective

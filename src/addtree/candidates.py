@@ -1,0 +1,81 @@
+"""Candidate configurations for the joint search: around the best observed ones, across branches, and anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from addtree.encoding import Array, Encoding
+
+_ANYWHERE = 200  # uniform over the space
+_NEAR = 160  # around the incumbents
+_ACROSS = 80  # incumbents with one choice changed
+_INCUMBENTS = 6
+_WIDTHS = (0.3, 0.1, 0.03, 0.01, 0.001)  # of the unit interval
+
+
+def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> Array:
+    """Rows to score, given observed rows X (n x D) and their values (n), lower being better. Not yet snapped."""
+    order = np.argsort(value, kind="stable")
+    best = X[order[:_INCUMBENTS]]
+    parts = [encoding.sample(_ANYWHERE, rng)]
+    if len(best):
+        parts += [_near(encoding, best, rng), _across(encoding, best, X[order], rng)]
+    return np.concatenate(parts)
+
+
+def _near(encoding: Encoding, best: Array, rng: np.random.Generator) -> Array:
+    """Incumbents, the best more often, with some of their numbers and categories changed."""
+    weights = 1.0 / (1.0 + np.arange(len(best)))
+    X = best[rng.choice(len(best), size=_NEAR, p=weights / weights.sum())]
+    width = rng.choice(_WIDTHS, size=(_NEAR, 1))
+    n_active = np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1, keepdims=True)
+    share = np.where(rng.random((_NEAR, 1)) < 0.5, 1.0, 2.0 / np.maximum(n_active, 2.0))  # all of them, or about two
+    change = rng.random(X.shape) < share
+    X = np.where(change & encoding.is_numeric, X + width * rng.normal(size=X.shape), X)
+    codes = np.floor(rng.random(X.shape) * np.maximum(encoding.n_codes, 1))
+    plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
+    return np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
+
+
+def _across(encoding: Encoding, best: Array, ranked: Array, rng: np.random.Generator) -> Array:
+    """Incumbents with one choice changed.
+
+    What the new option opens is taken from the best observation of that option, or drawn at random; what both
+    options have in common (shared names) stays.
+    """
+    flips = [
+        (b, j, o, options)
+        for b, row in enumerate(best)
+        for j, options in _active_choices(encoding, row)
+        for o in range(len(options))
+        if o != row[j]
+    ]
+    if len(flips) > _ACROSS:
+        flips = [flips[i] for i in rng.choice(len(flips), size=_ACROSS, replace=False)]
+    rows = []
+    for b, j, o, options in flips:
+        old = best[b]
+        new = old.copy()[None]
+        at = np.array([0])
+        encoding.clear(new, options[int(old[j])], at)
+        new[0, j] = o
+        encoding.fill(new, options[o], at, rng)
+        donors = np.flatnonzero(ranked[:, j] == o)
+        if len(donors) and rng.random() < 0.7:
+            columns = encoding.below[options[o]]
+            new[0, columns] = ranked[donors[0], columns]
+        kept = ~np.isnan(old) & ~np.isnan(new[0]) & ~encoding.is_choice
+        new[0, kept] = old[kept]
+        rows.append(new[0])
+    return np.array(rows) if rows else np.empty((0, encoding.n_columns))
+
+
+def _active_choices(encoding: Encoding, row: Array) -> list[tuple[int, tuple[int, ...]]]:
+    """The choices a row makes: their columns and the nodes their options open."""
+    found = []
+    queue = [0]
+    for i in queue:
+        for j, options in encoding.node_choices[i]:
+            found.append((j, options))
+            queue.append(options[int(row[j])])
+    return found

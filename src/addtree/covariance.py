@@ -1,0 +1,334 @@
+"""The covariance: a sum of gated terms, its Gram matrix, cross-covariances and gradients.
+
+symbol  shape       meaning
+X       n x D       encoded rows, NaN where inactive
+a       T           amplitude (variance) of each term
+ℓ       S           lengthscales; a term says which of them each of its columns uses
+r²      a pair      sum over a term's d columns of Δ² / ℓ², over d; Δ is 1 between different categories
+κ(r²)   a pair      squared-exponential where the term is smooth, Matérn-5/2 where it is not
+
+Nothing is computed for rows in which a term is inactive. What a likelihood needs again and again is one flat list of
+(term, row, row) pairs, so that a whole Gram matrix is a dozen vectorised operations, however many terms there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from addtree.encoding import Array
+from addtree.terms import Term
+
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+_SQRT5 = np.sqrt(5.0)
+
+
+def squared_exponential(r2: Array) -> tuple[Array, Array]:
+    """κ = exp(-r²/2) and its derivative by r²."""
+    k = np.exp(-0.5 * r2)
+    return k, -0.5 * k
+
+
+def matern52(r2: Array) -> tuple[Array, Array]:
+    """κ = (1 + s + s²/3) exp(-s) with s = √5 r, and its derivative by r²."""
+    s = _SQRT5 * np.sqrt(r2)
+    e = np.exp(-s)
+    return (1.0 + s + s * s / 3.0) * e, (-5.0 / 6.0) * (1.0 + s) * e
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows with what the covariance derives from them: activity (n x T) and features (n x F)."""
+
+    X: Array
+    active: Mask
+    features: Array
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, index: slice | Index | Mask) -> Rows:
+        return Rows(self.X[index], self.active[index], self.features[index])
+
+
+def stack(first: Rows, second: Rows) -> Rows:
+    """The rows of both, in order."""
+    pairs = ((first.X, second.X), (first.active, second.active), (first.features, second.features))
+    return Rows(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Amplitudes (T), lengthscales (S) and the noise variance, all positive."""
+
+    amplitudes: Array
+    lengthscales: Array
+    noise: float
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """Terms over columns of which `n_codes` says how many categories each has (0: a number)."""
+
+    terms: tuple[Term, ...]
+    n_codes: tuple[int, ...]
+
+    # ------------------------------------------------------------------ structure
+
+    @cached_property
+    def n_scales(self) -> int:
+        """S, the number of lengthscales."""
+        return 1 + max((s for term in self.terms for s in term.scales), default=-1)
+
+    @cached_property
+    def constant(self) -> Mask:
+        """Which terms read no column."""
+        return np.array([not term.columns for term in self.terms], dtype=bool)
+
+    @cached_property
+    def varying(self) -> tuple[int, ...]:
+        """The terms that do, smooth ones first."""
+        return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
+
+    @cached_property
+    def _feature_columns(self) -> list[list[int]]:
+        """Per column, its features: a number is one, k categories are k indicators."""
+        ends = np.cumsum([max(1, k) for k in self.n_codes])
+        return [list(range(end - max(1, k), end)) for end, k in zip(ends, self.n_codes, strict=True)]
+
+    @cached_property
+    def _term_features(self) -> dict[int, tuple[Index, Index]]:
+        """Per varying term, its features and the number of each one's lengthscale."""
+        out = {}
+        for t in self.varying:
+            term = self.terms[t]
+            pairs = [(f, s) for c, s in zip(term.columns, term.scales, strict=True) for f in self._feature_columns[c]]
+            out[t] = (np.array([f for f, _ in pairs]), np.array([s for _, s in pairs]))
+        return out
+
+    def term_features(self, t: int) -> tuple[Index, Index]:
+        """The features that term t reads, and the number of each one's lengthscale."""
+        return self._term_features[t]
+
+    def term_weights(self, hyper: Hyperparameters, t: int) -> Array:
+        """What term t multiplies its features with, so that r² is a plain squared distance."""
+        weights = 1.0 / (hyper.lengthscales[self._term_features[t][1]] * np.sqrt(len(self.terms[t].columns)))
+        return np.asarray(weights)
+
+    def by_columns(self, by_features: Array) -> Array:
+        """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
+        first = [columns[0] for columns in self._feature_columns]
+        return np.where(np.array(self.n_codes) > 0, 0.0, by_features[:, first])
+
+    def rows(self, X: Array) -> Rows:
+        """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
+        active = np.empty((len(X), len(self.terms)), dtype=bool)
+        gates: dict[tuple[int, int], Mask] = {}
+        for t, term in enumerate(self.terms):
+            on = np.ones(len(X), dtype=bool)
+            for column, code in term.gate:
+                if (column, code) not in gates:
+                    gates[column, code] = ~np.isnan(X[:, column]) if code < 0 else X[:, column] == code
+                on &= gates[column, code]
+            active[:, t] = on
+        features = np.zeros((len(X), sum(max(1, k) for k in self.n_codes)))
+        for j, (k, columns) in enumerate(zip(self.n_codes, self._feature_columns, strict=True)):
+            if k:
+                features[:, columns] = (X[:, j, None] == np.arange(k)) / np.sqrt(2.0)
+            else:
+                features[:, columns[0]] = np.nan_to_num(X[:, j])
+        return Rows(X, active, features)
+
+    # ------------------------------------------------------------------ values
+
+    def variance(self, hyper: Hyperparameters, active: Mask) -> Array:
+        """k(x, x) for rows with these activities."""
+        return active @ hyper.amplitudes
+
+    def cross(self, hyper: Hyperparameters, A: Rows, B: Rows) -> Array:
+        """k(A, B), m x n."""
+        a = np.where(self.constant, hyper.amplitudes, 0.0)
+        K: Array = (A.active * a) @ B.active.T.astype(float)
+        for t in self.varying:
+            rows, columns = np.flatnonzero(A.active[:, t]), np.flatnonzero(B.active[:, t])
+            if len(rows) and len(columns):
+                K[np.ix_(rows, columns)] += self._block(hyper, t, A.features[rows], B.features[columns])
+        return K
+
+    def component(self, hyper: Hyperparameters, t: int, A: Rows, B: Rows) -> Array:
+        """The part of k(A, B) that is term t."""
+        both = np.outer(A.active[:, t], B.active[:, t]).astype(float)
+        if self.constant[t]:
+            return both * hyper.amplitudes[t]
+        return both * self._block(hyper, t, A.features, B.features)
+
+    def _block(self, hyper: Hyperparameters, t: int, F: Array, G: Array) -> Array:
+        features, weight = self._term_features[t][0], self.term_weights(hyper, t)
+        F, G = F[:, features] * weight, G[:, features] * weight
+        r2 = np.sum(F * F, axis=1)[:, None] + np.sum(G * G, axis=1) - 2.0 * (F @ G.T)
+        kernel = squared_exponential if self.terms[t].smooth else matern52
+        return hyper.amplitudes[t] * kernel(np.maximum(r2, 0.0))[0]
+
+    def gram(self, rows: Rows) -> Gram:
+        """The Gram matrix of rows as a function of the hyperparameters."""
+        return Gram(self, rows)
+
+    def points(self, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> Points:
+        """The cross-covariance of a few moving points with rows, as a function of where the points are."""
+        return Points(self, hyper, rows, X, counted)
+
+    def squared_distance(self, column: int, u: Array, v: Array) -> Array:
+        """Δ² in one column."""
+        return (u != v).astype(float) if self.n_codes[column] else (u - v) ** 2
+
+
+def _split(smooth: Sequence[bool], sizes: Sequence[int]) -> int:
+    """How many of the concatenated pairs belong to smooth terms, which come first."""
+    return sum(size for is_smooth, size in zip(smooth, sizes, strict=True) if is_smooth)
+
+
+def _kernel(r2: Array, n_smooth: int) -> tuple[Array, Array]:
+    """κ and dκ/dr² of pairs, the first `n_smooth` of which belong to smooth terms."""
+    if n_smooth == len(r2):
+        return squared_exponential(r2)
+    if n_smooth == 0:
+        return matern52(r2)
+    parts = squared_exponential(r2[:n_smooth]), matern52(r2[n_smooth:])
+    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+class Gram:
+    """K(θ) of fixed rows, without noise: `value` computes it, `gradient` pulls a weight matrix back to θ.
+
+    The pairs are those below the diagonal, where κ < 1; on the diagonal a term is its amplitude.
+    """
+
+    def __init__(self, covariance: Covariance, rows: Rows) -> None:
+        self._covariance, self._n = covariance, len(rows)
+        self._active = rows.active.astype(float)
+        flat, terms, sizes, entries = [], [], [], []
+        offset = 0
+        for t in covariance.varying:
+            term = covariance.terms[t]
+            on = np.flatnonzero(rows.active[:, t])
+            if len(on) < 2:
+                continue
+            i, j = np.tril_indices(len(on), -1)
+            i, j = on[i], on[j]
+            flat.append(i * self._n + j)
+            terms.append(t)
+            sizes.append(len(i))
+            for column, scale in zip(term.columns, term.scales, strict=True):
+                delta2 = covariance.squared_distance(column, rows.X[i, column], rows.X[j, column])
+                entries.append((np.arange(offset, offset + len(i)), scale, delta2 / len(term.columns)))
+            offset += len(i)
+        self._flat = np.concatenate(flat) if flat else np.empty(0, dtype=np.intp)
+        self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array(sizes, dtype=np.intp)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._n_smooth = _split([covariance.terms[t].smooth for t in terms], sizes)
+        self._delta2 = _sparse(entries, (offset, covariance.n_scales))
+        self._delta2_t = csr_array(self._delta2.T)
+
+    def value(self, hyper: Hyperparameters) -> Array:
+        """K, n x n; keeps what `gradient` needs."""
+        n = self._n
+        self._inverse2 = hyper.lengthscales**-2
+        self._k, self._dk = _kernel(self._delta2 @ self._inverse2, self._n_smooth)
+        self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
+        below = np.bincount(self._flat, self._a * self._k, minlength=n * n).reshape(n, n)
+        K = below + below.T
+        K[np.diag_indices(n)] = self._active @ np.where(self._covariance.constant, 0.0, hyper.amplitudes)
+        Z = self._active[:, self._covariance.constant]
+        if Z.size:
+            K += (Z * hyper.amplitudes[self._covariance.constant]) @ Z.T
+        return K
+
+    def gradient(self, hyper: Hyperparameters, W: Array) -> tuple[Array, Array]:
+        """The derivative of sum(W * K), W symmetric, by log amplitudes (T) and log lengthscales (S)."""
+        by_amplitude = self._active.T @ np.diagonal(W)
+        w = 2.0 * W.ravel()[self._flat]  # a pair stands twice in K
+        if len(w):
+            by_amplitude[self._terms] += np.add.reduceat(w * self._k, self._starts)
+        constant = self._covariance.constant
+        Z = self._active[:, constant]
+        by_amplitude[constant] = np.sum((W @ Z) * Z, axis=0)
+        by_scale = self._delta2_t @ (w * self._a * self._dk)
+        return by_amplitude * hyper.amplitudes, -2.0 * by_scale * self._inverse2
+
+
+def _sparse(entries: list[tuple[Index, int, Array]], shape: tuple[int, int]) -> csr_array:
+    """Rows of pairs, columns of lengthscales."""
+    if not entries:
+        return csr_array(shape)
+    rows = np.concatenate([r for r, _, _ in entries])
+    columns = np.repeat([c for _, c, _ in entries], [len(r) for r, _, _ in entries])
+    return csr_array((np.concatenate([v for _, _, v in entries]), (rows, columns)), shape=shape)
+
+
+class Points:
+    """k(x_b, rows) of B moving points: `value` at given positions, `gradient` pulls weights back to the positions.
+
+    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` (B x T) says
+    which terms count for which point: all the active ones for a whole configuration, one for a vertex's own problem.
+    """
+
+    def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
+        self._shape = (len(X), len(rows))
+        a = np.where(covariance.constant, hyper.amplitudes, 0.0)
+        self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
+        self.variance = counted @ hyper.amplitudes
+        flat, amplitude, base, smooth, sizes = [], [], [], [], []
+        pair, variable, seen, weight = [], [], [], []
+        offset = 0
+        for t in covariance.varying:
+            term = covariance.terms[t]
+            points, on = np.flatnonzero(counted[:, t]), np.flatnonzero(rows.active[:, t])
+            size = len(points) * len(on)
+            if not size:
+                continue
+            b, i = np.repeat(points, len(on)), np.tile(on, len(points))
+            r2 = np.zeros(size)
+            for column, scale in zip(term.columns, term.scales, strict=True):
+                inverse2 = 1.0 / (hyper.lengthscales[scale] ** 2 * len(term.columns))
+                if covariance.n_codes[column]:
+                    r2 += inverse2 * covariance.squared_distance(column, X[b, column], rows.X[i, column])
+                else:
+                    pair.append(np.arange(offset, offset + size))
+                    variable.append(b * X.shape[1] + column)
+                    seen.append(rows.X[i, column])
+                    weight.append(np.full(size, inverse2))
+            flat.append(b * len(rows) + i)
+            amplitude.append(np.full(size, hyper.amplitudes[t]))
+            base.append(r2)
+            smooth.append(term.smooth)
+            sizes.append(size)
+            offset += size
+        empty = np.empty(0, dtype=np.intp)
+        self._flat, self._pair = (np.concatenate(x) if x else empty for x in (flat, pair))
+        self._variable = np.concatenate(variable) if variable else empty
+        self._amplitude, self._base = (np.concatenate(x) if x else np.empty(0) for x in (amplitude, base))
+        self._seen, self._weight = (np.concatenate(x) if x else np.empty(0) for x in (seen, weight))
+        self._n_smooth = _split(smooth, sizes)
+
+    def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
+        B, n = self._shape
+        delta = X.ravel()[self._variable] - self._seen
+        scaled = self._weight * delta
+        r2 = self._base + np.bincount(self._pair, scaled * delta, minlength=len(self._base))
+        k, dk = _kernel(r2, self._n_smooth)
+        K = self._fixed + np.bincount(self._flat, self._amplitude * k, minlength=B * n).reshape(B, n)
+
+        def gradient(W: Array) -> Array:
+            by_r2 = W.ravel()[self._flat] * self._amplitude * dk
+            by_x = 2.0 * by_r2[self._pair] * scaled
+            return np.bincount(self._variable, by_x, minlength=X.size).reshape(X.shape)
+
+        return K, gradient

@@ -1,0 +1,105 @@
+"""Cholesky factors of block-diagonal covariance matrices.
+
+Rows that share no active term are independent, so the matrix of a tree without a shared root falls apart into blocks
+(the paper's appendix B): each is factorised alone. A factor is immutable; appending rows returns a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from addtree.covariance import Index, Mask
+from addtree.encoding import Array
+
+_log = logging.getLogger("addtree")
+
+_JITTER = 1e-12  # of the mean variance, ten times more at each failed attempt
+
+
+def connected_blocks(active: Mask) -> tuple[Index, ...]:
+    """The rows of each connected component of the graph in which rows that share an active term are joined."""
+    n, n_terms = active.shape
+    if n == 0:
+        return ()
+    if n_terms and active.all(axis=0).any():  # a term active in every row joins them all
+        return (np.arange(n),)
+    graph = csr_array(np.block([[np.zeros((n, n)), active], [active.T, np.zeros((n_terms, n_terms))]]))
+    _, labels = connected_components(graph, directed=False)
+    labels = labels[:n]
+    return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
+
+
+def _cholesky(K: Array) -> Array:
+    """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
+    L, info = dpotrf(K, lower=1, clean=1)
+    jitter = _JITTER * float(np.mean(np.diagonal(K)))
+    while info != 0:
+        _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
+        L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
+        jitter *= 10.0
+    return np.asarray(L)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Lower Cholesky factors L of the diagonal blocks of K: per block its rows in K, and L."""
+
+    blocks: tuple[tuple[Index, Array], ...]
+    size: int
+
+    @classmethod
+    def of(cls, K: Array, blocks: Sequence[Index]) -> Factor:
+        """Factorise K, which is zero outside these blocks."""
+        if len(blocks) == 1:
+            return cls(((blocks[0], _cholesky(K)),), len(K))
+        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)])) for rows in blocks), len(K))
+
+    def solve(self, B: Array) -> Array:
+        """K⁻¹ B."""
+        out = np.empty_like(B)
+        for rows, L in self.blocks:
+            out[rows] = dpotrs(L, B[rows], lower=1)[0]
+        return out
+
+    def half_solve(self, B: Array) -> Array:
+        """L⁻¹ B, rows in the order of K: its squared column norms are those of B under K⁻¹."""
+        out = np.empty_like(B)
+        for rows, L in self.blocks:
+            out[rows] = dtrtrs(L, B[rows], lower=1)[0]
+        return out
+
+    def inverse(self) -> Array:
+        """K⁻¹, dense."""
+        out = np.zeros((self.size, self.size))
+        for rows, L in self.blocks:
+            inverse = dpotri(L, lower=1)[0]
+            out[np.ix_(rows, rows)] = np.tril(inverse) + np.tril(inverse, -1).T
+        return out
+
+    def log_determinant(self) -> float:
+        """log |K|."""
+        return 2.0 * float(sum(np.sum(np.log(np.diagonal(L))) for _, L in self.blocks))
+
+    def append(self, cross: Array, corner: Array) -> Factor:
+        """The factor of [[K, cross], [crossᵀ, corner]]; the blocks that the new rows touch become one."""
+        touched = [bool(np.any(cross[rows])) for rows, _ in self.blocks]
+        old = [block for block, hit in zip(self.blocks, touched, strict=True) if hit]
+        kept = [block for block, hit in zip(self.blocks, touched, strict=True) if not hit]
+        rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
+        n, m, k = self.size, len(rows), len(corner)
+        L = np.zeros((m + k, m + k))
+        if m:
+            L[:m, :m] = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
+            C = dtrtrs(L[:m, :m], cross[rows], lower=1)[0]
+            L[m:, :m] = C.T
+            corner = corner - C.T @ C
+        L[m:, m:] = _cholesky(corner)
+        return Factor((*kept, (np.concatenate([rows, np.arange(n, n + k)]), L)), n + k)

@@ -1,0 +1,206 @@
+"""Learning the hyperparameters.
+
+    θ = (log a, log ℓ, log σ², λ)
+
+`mle` maximises the marginal likelihood, as the paper does. `map`, the default, adds a prior. Within each group of
+like hyperparameters (amplitudes of vertices, of offsets, of interactions; lengthscales) the members are drawn around a
+common mean that is itself unknown: vertices with few observations borrow from the others.
+
+    v ~ N(m·1, s²·I + p²·11ᵀ)        s: spread of the members, p: spread of the common mean
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from addtree.covariance import Covariance, Hyperparameters, Index, Rows
+from addtree.encoding import Array, Encoding
+from addtree.errors import OptionError
+from addtree.gp import Likelihood
+from addtree.output import Output, yeo_johnson
+from addtree.terms import check_covariance, make_terms
+
+FITS = ("map", "mle")
+
+NOISE_FLOOR = 1e-10  # variance, of standardised values: small enough for eight digits of an exact function
+_NOISE_CEILING = 1.0
+_LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
+_LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
+_POWER = (-1.0, 3.0)
+_ITERATIONS = 200
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the user says of the model.
+
+    noise  None to learn it, else the standard deviation of an evaluation, in the units of the objective
+    warp   whether to clip wild values and learn the output transform
+    """
+
+    covariance: str = "additive+interactions"
+    fit: str = "map"
+    noise: float | None = None
+    warp: bool = False
+
+    def __post_init__(self) -> None:
+        check_covariance(self.covariance)
+        if self.fit not in FITS:
+            raise OptionError(f"fit={self.fit!r} is unknown; use one of {', '.join(map(repr, FITS))}")
+        if self.noise is not None and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < np.inf):
+            raise OptionError(
+                f"noise={self.noise!r} must be None (learn it) or a standard deviation, zero or more, in the objective's units"
+            )
+
+    @property
+    def as_published(self) -> bool:
+        """The paper's covariance: values are not centred, so that an unseen branch looks promising, nor warped."""
+        return self.covariance == "additive"
+
+    @property
+    def warps(self) -> bool:
+        """Whether the output transform is learned."""
+        return self.warp and not self.as_published
+
+    def build(self, encoding: Encoding) -> Covariance:
+        """The covariance over the columns of a space."""
+        return Covariance(make_terms(encoding, self.covariance), tuple(encoding.n_codes.tolist()))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hyperparameters of one kind under the pooling prior: N(mean·1, spread²·I + pool²·11ᵀ) on the log scale."""
+
+    members: Index
+    mean: float
+    spread: float
+    pool: float
+
+    def penalty(self, theta: Array) -> tuple[float, Array]:
+        """-log density up to a constant, and its gradient by the members."""
+        v = theta[self.members] - self.mean
+        shrink = self.pool**2 / (self.spread**2 + len(v) * self.pool**2)  # Sherman-Morrison
+        g = (v - shrink * np.sum(v)) / self.spread**2
+        return 0.5 * float(v @ g), g
+
+
+# Medians and spreads of the prior, on the scale of standardised values and the unit interval.
+PRIOR = {
+    "main": (np.log(0.5), 1.0, 1.0),
+    "offset": (np.log(0.2), 1.0, 1.0),
+    "interaction": (np.log(0.1), 1.0, 1.0),
+    "lengthscale": (np.log(0.5), 0.8, 0.7),
+    "noise": (np.log(1e-5), 3.0, 0.0),
+    "power": (1.0, 0.5, 0.0),
+}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The hyperparameters found, the transform that goes with them, and θ to start the next fit from."""
+
+    theta: Array
+    hyper: Hyperparameters
+    output: Output
+
+
+def _output(recipe: Recipe, y: Array) -> Output:
+    return Output.of(y, centred=not recipe.as_published, clipped=recipe.warps)
+
+
+def _hyper(theta: Array, covariance: Covariance) -> Hyperparameters:
+    T, e = len(covariance.terms), np.exp(theta[:-1])
+    return Hyperparameters(e[:T], e[T:-1], float(e[-1]))
+
+
+def restore(recipe: Recipe, covariance: Covariance, y: Array, theta: Array) -> Fitted:
+    """The fit that once gave θ for the values y."""
+    return Fitted(theta, _hyper(theta, covariance), _output(recipe, y).with_power(float(theta[-1])))
+
+
+class _Objective:
+    """-log p(θ | y), or -log p(y | θ), with its gradient."""
+
+    def __init__(self, recipe: Recipe, covariance: Covariance, rows: Rows, y: Array) -> None:
+        self.covariance = covariance
+        self.T, self.S = len(covariance.terms), covariance.n_scales
+        self.likelihood = Likelihood(covariance, rows)
+        self.warp = recipe.warps
+        self.output = _output(recipe, y)
+        self.s = self.output.standardise(y)
+        fixed = None if recipe.noise is None else max((recipe.noise / self.output.scale) ** 2, NOISE_FLOOR)
+        self.noise = (np.log(NOISE_FLOOR), np.log(_NOISE_CEILING)) if fixed is None else (np.log(fixed), np.log(fixed))
+        kinds = np.array([term.kind for term in covariance.terms])
+        members = {kind: np.flatnonzero(kinds == kind) for kind in ("main", "offset", "interaction")}
+        members["lengthscale"] = np.arange(self.T, self.T + self.S)
+        members["noise"] = np.array([self.T + self.S])
+        members["power"] = np.array([self.T + self.S + 1])
+        self.groups = [Group(members[name], *PRIOR[name]) for name in PRIOR if len(members[name])]
+        self.bayes = recipe.fit == "map"
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        power = _POWER if self.warp else (1.0, 1.0)
+        return [_LOG_AMPLITUDE] * self.T + [_LOG_LENGTHSCALE] * self.S + [self.noise, power]
+
+    @property
+    def centre(self) -> Array:
+        """The median of the prior."""
+        theta = np.empty(self.T + self.S + 2)
+        for group in self.groups:
+            theta[group.members] = group.mean
+        low, high = np.array(self.bounds).T
+        return np.clip(theta, low, high)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        z, dz, log_jacobian, by_power = self.s, None, 0.0, 0.0
+        if self.warp:
+            z, dz, log_jacobian, by_power = yeo_johnson(self.s, theta[-1])
+        value, by_a, by_l, by_noise, by_z = self.likelihood.value_and_gradient(_hyper(theta, self.covariance), z)
+        by_power = 0.0 if dz is None else by_power + float(by_z @ dz)
+        gradient = -np.concatenate([by_a, by_l, [by_noise, by_power]])
+        value = -value - log_jacobian
+        if self.bayes:
+            for group in self.groups:
+                penalty, g = group.penalty(theta)
+                value += penalty
+                gradient[group.members] += g
+        return value, gradient
+
+
+def fit(
+    recipe: Recipe,
+    covariance: Covariance,
+    rows: Rows,
+    y: Array,
+    *,
+    start: Array | None = None,
+    restarts: int = 2,
+    rng: np.random.Generator,
+) -> Fitted:
+    """Fit θ to observations y at rows.
+
+    Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that median.
+    """
+    objective = _Objective(recipe, covariance, rows, y)
+    low, high = np.array(objective.bounds).T
+    starts = [objective.centre if start is None else start]
+    starts += [objective.centre + rng.normal(size=len(low)) for _ in range(restarts)]
+    best: tuple[float, Array] | None = None
+    for theta in starts:
+        result: Any = minimize(
+            objective,
+            np.clip(theta, low, high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(low, high, strict=True)),
+            options={"maxiter": _ITERATIONS, "maxcor": 20},
+        )
+        if np.isfinite(result.fun) and (best is None or result.fun < best[0]):
+            best = (float(result.fun), np.asarray(result.x))
+    theta = objective.centre if best is None else best[1]
+    return restore(recipe, covariance, y, theta)

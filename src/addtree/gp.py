@@ -1,0 +1,107 @@
+"""Gaussian-process inference over arrays: the likelihood and the posterior.
+
+symbol  shape   meaning
+z       n       observed values, on the scale of the model (see `output`)
+K       n x n   covariance of the observations, noise included: k(X, X) + σ² I
+L       n x n   its lower Cholesky factor, by blocks
+α       n       K⁻¹ z
+k*      m x n   covariance of m queries with the observations
+
+    mean = k* α          variance = k(x*, x*) - k* K⁻¹ k*ᵀ        (the paper's section 4.1)
+
+A prediction uses only observations that share an active term with the query: all others have k* = 0, and because they
+lie in other blocks of L they are not even looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from addtree.covariance import Covariance, Gram, Hyperparameters, Mask, Rows, stack
+from addtree.encoding import Array
+from addtree.factor import Factor, connected_blocks
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+class Likelihood:
+    """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z."""
+
+    def __init__(self, covariance: Covariance, rows: Rows) -> None:
+        self._gram = Gram(covariance, rows)
+        self._blocks = connected_blocks(rows.active)
+
+    def value_and_gradient(self, hyper: Hyperparameters, z: Array) -> tuple[float, Array, Array, float, Array]:
+        """The log likelihood and its derivatives: amplitudes (T), lengthscales (S), noise, z (n)."""
+        K = self._gram.value(hyper)
+        K[np.diag_indices(len(K))] += hyper.noise
+        factor = Factor.of(K, self._blocks)
+        alpha = factor.solve(z)
+        value = -0.5 * float(z @ alpha) - 0.5 * factor.log_determinant() - 0.5 * len(z) * _LOG_2PI
+        W = 0.5 * (np.outer(alpha, alpha) - factor.inverse())  # d value / dK
+        by_amplitude, by_scale = self._gram.gradient(hyper, W)
+        return value, by_amplitude, by_scale, hyper.noise * float(np.trace(W)), -alpha
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is believed after observing z at rows. Immutable: `condition` returns a new one."""
+
+    covariance: Covariance
+    hyper: Hyperparameters
+    rows: Rows
+    z: Array
+    factor: Factor
+    alpha: Array
+
+    @classmethod
+    def of(cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array) -> Posterior:
+        """Condition on observations from scratch."""
+        K = covariance.gram(rows).value(hyper)
+        K[np.diag_indices(len(K))] += hyper.noise
+        factor = Factor.of(K, connected_blocks(rows.active))
+        return cls(covariance, hyper, rows, z, factor, factor.solve(z))
+
+    def condition(self, rows: Rows, z: Array) -> Posterior:
+        """Condition on further observations, appending to the factor."""
+        corner = self.covariance.gram(rows).value(self.hyper)
+        corner[np.diag_indices(len(corner))] += self.hyper.noise
+        factor = self.factor.append(self.covariance.cross(self.hyper, self.rows, rows), corner)
+        values = np.concatenate([self.z, z])
+        return Posterior(self.covariance, self.hyper, stack(self.rows, rows), values, factor, factor.solve(values))
+
+    def predict(self, queries: Rows) -> tuple[Array, Array]:
+        """Mean and variance of the function, without noise, at m queries."""
+        return self._moments(self.covariance.cross(self.hyper, queries, self.rows), queries.active)
+
+    def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
+        """Mean and variance of term t alone; the means of all terms add up to the prediction."""
+        only = np.zeros_like(queries.active)
+        only[:, t] = queries.active[:, t]
+        return self._moments(self.covariance.component(self.hyper, t, queries, self.rows), only)
+
+    def _moments(self, cross: Array, active: Mask) -> tuple[Array, Array]:
+        reduction = np.sum(self.factor.half_solve(cross.T) ** 2, axis=0)
+        return cross @ self.alpha, np.maximum(self.covariance.variance(self.hyper, active) - reduction, 0.0)
+
+    def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
+        """The moments of B moving points as a function of their positions (see `covariance.Points`).
+
+        The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions (B x D).
+        """
+        points = self.covariance.points(self.hyper, self.rows, X, counted)
+
+        def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+            cross, pull_back = points.value(X)
+            half = self.factor.solve(cross.T).T
+            variance = np.maximum(points.variance - np.sum(cross * half, axis=1), 0.0)
+
+            def gradient(by_mean: Array, by_variance: Array) -> Array:
+                return pull_back(by_mean[:, None] * self.alpha - 2.0 * by_variance[:, None] * half)
+
+            return cross @ self.alpha, variance, gradient
+
+        return moments

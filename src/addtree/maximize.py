@@ -1,0 +1,200 @@
+"""Maximising an acquisition over a conditional space.
+
+Two searches. The *decomposed* one is the paper's Algorithm 2, generalised to several choices in a node: with u_v the best
+value of vertex v's own low-dimensional problem,
+
+    U(S) = sum of u_v over the vertices at S + sum over choices c at S of max over options o of U(S_{c,o}),
+
+which solves the whole space in time linear in the vertices. The *joint* one is for acquisitions that do not add up over
+vertices (expected improvement): many candidates are scored at once and the best of different branches climb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from addtree.acquisition import Acquisition
+from addtree.climb import climb
+from addtree.covariance import Covariance, Index, Mask, Rows
+from addtree.encoding import Array, Encoding
+
+_VERTEX_SAMPLES = 32  # random starting values per vertex problem
+_VERTEX_CLIMBS = 3  # of which the best so many climb
+_CLIMBS = 8  # configurations that climb in the joint search
+_POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
+
+
+class View(Protocol):
+    """What is searched: the posterior, or one draw from it."""
+
+    def predict(self, queries: Rows) -> tuple[Array, Array]:
+        """Mean and variance at rows."""
+
+    def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
+        """Mean, variance and pull-back at moving points in which only the counted terms count."""
+
+
+def _ascent(view: View, acquisition: Acquisition, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array]]:
+    """The acquisition of moving points, with its gradient by their positions."""
+    moments = view.at(X, counted)
+
+    def function(X: Array) -> tuple[Array, Array]:
+        mean, variance, pull_back = moments(X)
+        value, by_mean, by_variance = acquisition(mean, variance)
+        return value, pull_back(by_mean, by_variance)
+
+    return function
+
+
+# ---------------------------------------------------------------------- decomposed
+
+
+def decomposed(
+    view: View,
+    covariance: Covariance,
+    encoding: Encoding,
+    acquisition: Callable[[Array], Acquisition],
+    rng: np.random.Generator,
+) -> tuple[Array, float]:
+    """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
+
+    `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
+    than the vertices' own and the options' offsets are left out.
+    """
+    mains = [t for t, term in enumerate(covariance.terms) if term.kind == "main"]
+    offsets = [t for t, term in enumerate(covariance.terms) if term.kind == "offset"]
+    solved, u = _solve_vertices(view, covariance, encoding, acquisition, mains, rng)
+    counted = np.zeros((len(offsets), len(covariance.terms)), dtype=bool)
+    counted[np.arange(len(offsets)), offsets] = True
+    nowhere = np.full((len(offsets), encoding.n_columns), np.nan)
+    mean, variance, _ = view.at(nowhere, counted)(nowhere)
+    gains = acquisition(np.ones(len(offsets)))(mean, variance)[0]
+    offset = {covariance.terms[t].gate[0]: float(gain) for t, gain in zip(offsets, gains, strict=True)}
+    vertex_of = {column: v for v, t in enumerate(mains) for column in covariance.terms[t].columns}
+
+    nodes = encoding.space.nodes
+    U = np.zeros(len(nodes))
+    picks: list[list[tuple[int, int, int]]] = [[] for _ in nodes]  # per node: (choice column, option, child)
+    for i in range(len(nodes) - 1, -1, -1):
+        U[i] = sum(u[v] for v in dict.fromkeys(vertex_of[j] for j in encoding.node_columns[i]))
+        for j, options in encoding.node_choices[i]:
+            values = np.array([offset.get((j, o), 0.0) + U[child] for o, child in enumerate(options)])
+            best = int(rng.choice(np.flatnonzero(values == values.max())))  # options never seen are all alike
+            U[i] += values[best]
+            picks[i].append((j, best, options[best]))
+    row = np.full(encoding.n_columns, np.nan)
+    queue = [0]
+    for i in queue:
+        for j in encoding.node_columns[i]:
+            row[j] = solved[vertex_of[j], j]
+        for j, option, child in picks[i]:
+            row[j] = option
+            queue.append(child)
+    return row, float(U[0])
+
+
+def _solve_vertices(
+    view: View,
+    covariance: Covariance,
+    encoding: Encoding,
+    acquisition: Callable[[Array], Acquisition],
+    mains: list[int],
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """The best values of each vertex's own parameters (V x D) and what they are worth (V): all vertices as one batch."""
+    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES
+    X = np.full((V * k, D), np.nan)
+    counted = np.zeros((V * k, len(covariance.terms)), dtype=bool)
+    dimension = np.repeat([len(covariance.terms[t].columns) for t in mains], k).astype(float)
+    for v, t in enumerate(mains):
+        block = slice(v * k, (v + 1) * k)
+        counted[block, t] = True
+        for j in covariance.terms[t].columns:
+            X[block, j] = rng.random(k) if encoding.is_numeric[j] else rng.integers(encoding.n_codes[j], size=k)
+    X = encoding.snap(X)
+    mean, variance, _ = view.at(X, counted)(X)
+    value = acquisition(dimension)(mean, variance)[0].reshape(V, k)
+    best = np.argsort(-value, axis=1)[:, :_VERTEX_CLIMBS]
+    starts = (best + k * np.arange(V)[:, None]).ravel()
+    X, counted, dimension = X[starts], counted[starts], dimension[starts]
+    free = encoding.is_numeric & ~np.isnan(X)
+    X, _ = climb(_ascent(view, acquisition(dimension), X, counted), X, free)
+    X = encoding.snap(X)
+    mean, variance, _ = view.at(X, counted)(X)
+    value = acquisition(dimension)(mean, variance)[0].reshape(V, -1)
+    best_of = np.argmax(value, axis=1)
+    return X.reshape(V, -1, D)[np.arange(V), best_of], value[np.arange(V), best_of]
+
+
+# ---------------------------------------------------------------------- joint
+
+
+def joint(
+    view: View,
+    covariance: Covariance,
+    encoding: Encoding,
+    acquisition: Acquisition,
+    candidates: Array,
+    taken: set[bytes],
+) -> Array | None:
+    """The best row that is not taken, found from the candidates; None where every one of them is taken."""
+
+    def score(X: Array) -> tuple[Array, Array]:
+        """The rows that are new, and their acquisition."""
+        keys = encoding.keys(X)
+        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in taken}
+        X = X[sorted(first.values())]
+        return X, acquisition(*view.predict(covariance.rows(X)))[0]
+
+    X, value = score(encoding.snap(candidates))
+    if not len(X):
+        return None
+    starts = X[_different_branches(encoding, X, value)]
+    free = encoding.is_numeric & ~np.isnan(starts)
+    counted = covariance.rows(starts).active
+    climbed, _ = climb(_ascent(view, acquisition, starts, counted), starts, free)
+    refined, refined_value = score(encoding.snap(climbed))
+    X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
+    best, best_value = X[np.argmax(value)], float(np.max(value))
+    for _ in range(_POLISH_ROUNDS):
+        X, value = score(_single_steps(encoding, best))
+        if not len(X) or not np.max(value) > best_value:
+            break
+        best, best_value = X[np.argmax(value)], float(np.max(value))
+    return best
+
+
+def _different_branches(encoding: Encoding, X: Array, value: Array) -> Index:
+    """Where to climb from: the best two overall, then the best of each further path, best first."""
+    order = np.argsort(-value, kind="stable")
+    paths = np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice]
+    chosen = order[:2].tolist()
+    seen = {paths[i].tobytes() for i in chosen}
+    for i in order[2:]:
+        if len(chosen) == _CLIMBS:
+            break
+        if (path := paths[i].tobytes()) not in seen:
+            seen.add(path)
+            chosen.append(int(i))
+    rest = [int(i) for i in order[2:] if int(i) not in set(chosen)]
+    return np.array(chosen + rest[: _CLIMBS - len(chosen)], dtype=np.intp)
+
+
+def _single_steps(encoding: Encoding, row: Array) -> Array:
+    """The rows one step away in one integer (either way) or one plain categorical (every other value)."""
+    steps = []
+    for j in np.flatnonzero(~np.isnan(row)):
+        domain = encoding.space.variables[encoding.names[j]]
+        codes: list[float] = []
+        if encoding.is_integer[j]:
+            here = domain.decode(float(row[j]))
+            codes = [domain.encode(v) for v in (here - 1, here + 1) if domain.low <= v <= domain.high]  # type: ignore[union-attr,operator]
+        elif not encoding.is_numeric[j] and not encoding.is_choice[j]:
+            codes = [float(c) for c in range(encoding.n_codes[j]) if c != row[j]]
+        for code in codes:
+            steps.append(row.copy())
+            steps[-1][j] = code
+    return np.array(steps) if steps else np.empty((0, len(row)))

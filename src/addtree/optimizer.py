@@ -1,0 +1,302 @@
+"""`Optimizer`: ask for configurations, tell their values. The only mutable object of the package."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import numbers
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from addtree.design import design_size, initial_design
+from addtree.encoding import Array, Encoding
+from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
+from addtree.fit import Fitted, Recipe, fit, restore
+from addtree.gp import Posterior
+from addtree.space import Config, Space
+from addtree.suggest import check_acquisition, suggest
+
+_log = logging.getLogger("addtree")
+
+_FORMAT, _VERSION = "addtree optimizer", 1
+_ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration that was asked for or told. `state` is "pending", "done" or "failed"."""
+
+    id: int
+    config: dict[str, Any]
+    state: Literal["pending", "done", "failed"] = "pending"
+    value: float | None = None
+
+
+class Optimizer:
+    """Bayesian optimization by ask and tell, in any order, with any number of trials pending.
+
+    >>> from addtree.parameters import Real
+    >>> opt = Optimizer(Space(x=Real(-1, 1)), seed=0)
+    >>> for _ in range(15):
+    ...     trial = opt.ask()
+    ...     _ = opt.tell(trial, trial.config["x"] ** 2)
+    >>> opt.best.value < 1e-6
+    True
+
+    seed         an int makes the run reproducible; None draws one
+    maximize     look for the largest value instead of the least
+    covariance   "additive+interactions" (default), "additive" (the paper's), "independent" (no sharing)
+    acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
+    fit          "map" (default) or "mle" (the paper's)
+    noise        None to learn it, 0 where a repeated evaluation gives the same value, else its standard deviation
+    n_initial    size of the initial design; by default enough to see every option
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int | None = None,
+        maximize: bool = False,
+        covariance: str = "additive+interactions",
+        acquisition: str = "logei",
+        fit: str = "map",
+        noise: float | None = None,
+        n_initial: int | None = None,
+    ) -> None:
+        check_acquisition(acquisition, covariance)
+        if n_initial is not None and n_initial < 1:
+            raise OptionError(f"n_initial={n_initial!r} must be at least 1")
+        self.space = space
+        self.maximize = maximize
+        self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        self._recipe = Recipe(covariance, fit, noise, warp=True)
+        self._acquisition = acquisition
+        self._encoding = Encoding(space)
+        self._covariance = self._recipe.build(self._encoding)
+        self._n_initial = design_size(self._encoding) if n_initial is None else n_initial
+        self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
+        self._trials: dict[int, Trial] = {}
+        self._rows: dict[int, Array] = {}
+        self._told: list[int] = []  # ids, in the order they were told
+        self._asks = 0
+        self._theta: Array | None = None  # the last fit's, where the next one starts
+        self._fitted: tuple[int, Fitted] | None = None  # how many had been told at the last fit, and the fit
+
+    def _rng(self, ask: int) -> np.random.Generator:
+        """The randomness of one ask is a function of the seed and its number, so a reloaded optimizer goes on alike."""
+        return np.random.default_rng([self._seed, ask])
+
+    # ------------------------------------------------------------------ ask
+
+    @overload
+    def ask(self) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """A configuration to evaluate next; `ask(4)` gives four different ones at once."""
+        if n is None:
+            return self._ask_one()
+        if n < 1:
+            raise OptionError(f"ask({n!r}): ask for at least one trial")
+        return [self._ask_one() for _ in range(n)]
+
+    def _ask_one(self) -> Trial:
+        self._asks += 1
+        return self.expect(self.suggest(self._asks))
+
+    def suggest(self, turn: int) -> dict[str, Any]:
+        """The configuration that `ask` would give at this turn, without recording it.
+
+        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller with a
+        number of its own for each trial (one that several processes agree on) gives that.
+        """
+        return self._encoding.decode(self._suggest(turn, self._rng(turn)))
+
+    def expect(self, config: Config) -> Trial:
+        """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
+        return self._add(Trial(len(self._trials), self.space.validate(config)))
+
+    def _add(self, trial: Trial) -> Trial:
+        self._trials[trial.id] = trial
+        self._rows[trial.id] = self._encoding.encode([trial.config])[0]
+        return trial
+
+    def _suggest(self, turn: int, rng: np.random.Generator) -> Array:
+        taken = set(self._encoding.keys(np.array(list(self._rows.values())))) if self._rows else set()
+        if len(self._trials) < self._n_initial:
+            row = self._design[len(self._trials)]
+            if self._encoding.keys(row[None])[0] not in taken:
+                return row
+        elif any(trial.state == "done" for trial in self._trials.values()):
+            posterior, X, y = self._posterior(rng)
+            found = suggest(self._acquisition, posterior, self._encoding, X, y, taken=taken, turn=turn, rng=rng)
+            if found is not None:
+                return found
+        return self._anything_new(taken, rng)
+
+    def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array:
+        """A random row that is not taken; a taken one only where the space has no other."""
+        encoding = self._encoding
+        X = encoding.sample(256, rng)
+        if len(taken) < self.space.n_configs <= _ENUMERABLE:
+            X = rng.permutation(encoding.enumerate())
+        new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
+        return new[0] if new else X[0]
+
+    def _observations(self) -> tuple[Array, Array]:
+        """Rows and values in the order told. A failed trial counts as bad as the worst value seen."""
+        X = np.array([self._rows[i] for i in self._told])
+        sign = -1.0 if self.maximize else 1.0  # the one place where maximisation becomes minimisation
+        y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told])
+        return X, np.where(np.isnan(y), np.nanmax(y), y)
+
+    def _posterior(self, rng: np.random.Generator) -> tuple[Posterior, Array, Array]:
+        """The model fitted to what was told, conditioned on pending trials at their own means; with X and y told."""
+        X, y = self._observations()
+        rows = self._covariance.rows(X)
+        if self._fitted is None or self._fitted[0] != len(y):
+            restarts = 2 if self._theta is None or self._recipe.fit == "mle" else 0
+            fitted = fit(self._recipe, self._covariance, rows, y, start=self._theta, restarts=restarts, rng=rng)
+            self._theta, self._fitted = fitted.theta, (len(y), fitted)
+        fitted = self._fitted[1]
+        posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y))
+        pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+        if pending:
+            new = self._covariance.rows(np.array(pending))
+            posterior = posterior.condition(new, posterior.predict(new)[0])
+        return posterior, X, y
+
+    # ------------------------------------------------------------------ tell
+
+    def tell(self, trial: Trial | int | Config, value: Any = None, *, failed: bool = False) -> Trial:
+        """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
+
+        NaN and infinite values count as failures.
+        """
+        number = None if failed else _number(value)
+        if isinstance(trial, Mapping):
+            asked = self.expect(trial)
+        else:
+            asked = self._pending(trial)
+        if number is not None and not math.isfinite(number):
+            _log.warning("trial %d has value %r; it is recorded as failed", asked.id, number)
+            number = None
+        told = replace(asked, state="failed" if number is None else "done", value=number)
+        self._trials[told.id] = told
+        self._told.append(told.id)
+        return told
+
+    def _pending(self, trial: Any) -> Trial:
+        number = trial.id if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, numbers.Integral) or int(number) not in self._trials:
+            raise TrialError(
+                f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
+            )
+        known = self._trials[int(number)]
+        if known.state != "pending":
+            raise TrialError(
+                f"trial {known.id} was already told ({known.state}, value {known.value!r}); tell each trial once, "
+                "or tell its configuration to add another observation"
+            )
+        return known
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every trial, by id."""
+        return list(self._trials.values())
+
+    @property
+    def best(self) -> Trial:
+        """The finished trial with the best value."""
+        done = [trial for trial in self._trials.values() if trial.state == "done"]
+        if not done:
+            raise AddTreeError(
+                f"no trial has a value yet ({len(self._trials)} asked, {len(self._told)} of them failed)"
+            )
+        pick = max if self.maximize else min
+        return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
+
+    # ------------------------------------------------------------------ save and load
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file; it replaces an older one in one step, so a crash leaves one of the two."""
+        state = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "space": self.space.to_dict(),
+            "seed": self._seed,
+            "maximize": self.maximize,
+            "covariance": self._recipe.covariance,
+            "acquisition": self._acquisition,
+            "fit": self._recipe.fit,
+            "noise": self._recipe.noise,
+            "n_initial": self._n_initial,
+            "asks": self._asks,
+            "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
+            "told": self._told,
+            "theta": None if self._theta is None else self._theta.tolist(),
+            "fitted": None if self._fitted is None else self._fitted[0],
+        }
+        target = Path(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(state, indent=1), encoding="utf-8")
+        os.replace(temporary, target)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Optimizer:
+        """The optimizer that was saved there; it goes on exactly as the saved one would have."""
+        state = _read(path)
+        try:
+            settings = ("seed", "maximize", "covariance", "acquisition", "fit", "noise", "n_initial")
+            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in settings})
+            for number, saved in enumerate(state["trials"]):
+                config = optimizer.space.validate(saved["config"])
+                optimizer._add(Trial(number, config, saved["state"], saved["value"]))
+            optimizer._told = [int(i) for i in state["told"]]
+            optimizer._asks = int(state["asks"])
+            if state["theta"] is not None:
+                optimizer._restore_fit(np.array(state["theta"], dtype=float), int(state["fitted"]))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise SaveFileError(
+                f"{os.fspath(path)} is damaged ({error!r}); restore it from a copy, or start anew"
+            ) from error
+        return optimizer
+
+    def _restore_fit(self, theta: Array, told: int) -> None:
+        self._theta = theta
+        y = self._observations()[1][:told]
+        self._fitted = (told, restore(self._recipe, self._covariance, y, theta))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TrialError(
+            f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
+        )
+    return float(value)
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    name = os.fspath(path)
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SaveFileError(f"{name} cannot be read: {error.strerror}; check the path") from error
+    except ValueError as error:
+        raise SaveFileError(f"{name} is damaged ({error}); restore it from a copy, or start anew") from error
+    if not isinstance(state, dict) or state.get("format") != _FORMAT:
+        raise SaveFileError(f"{name} was not written by Optimizer.save; give the path of one that was")
+    if state.get("version") != _VERSION:
+        raise SaveFileError(
+            f"{name} has version {state.get('version')!r}, this addtree reads version {_VERSION}; upgrade addtree to read it"
+        )
+    return state

@@ -1,0 +1,87 @@
+"""From observed values y to the scale z of the model, and back.
+
+    s = (y - centre) / scale          z = yj(s; λ)
+
+`yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a minimiser looks,
+and squeezes the high ones. λ is learned with the hyperparameters, inside the likelihood (see `fit`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from addtree.encoding import Array
+
+_WILD = 4.0  # values further above the median than so many times (median - least) are clipped there
+
+
+def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
+    """(exp(p u) - 1) / p and its derivative by p, also at and near p = 0."""
+    if abs(power) < 1e-4:
+        return u + power * u**2 / 2.0 + power**2 * u**3 / 6.0, u**2 / 2.0 + power * u**3 / 3.0
+    grown = np.exp(power * u)
+    return (grown - 1.0) / power, (power * u * grown - (grown - 1.0)) / power**2
+
+
+def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
+    """z, dz/dλ, the log Jacobian of s -> z summed over the values, and its derivative by λ."""
+    u = np.log1p(np.abs(s))
+    up, by_up = _box_cox(u, power)
+    down, by_down = _box_cox(u, 2.0 - power)
+    signed = float(np.sum(np.sign(s) * u))
+    return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
+
+
+@dataclass(frozen=True)
+class Output:
+    """The transform of one set of observations."""
+
+    centre: float
+    scale: float
+    cap: float
+    power: float = 1.0
+
+    @classmethod
+    def of(cls, y: Array, *, centred: bool, clipped: bool) -> Output:
+        """Standardise; without centring, divide by the root mean square. Constant values keep scale 1."""
+        cap = np.inf
+        if clipped and len(y):
+            middle, least = float(np.median(y)), float(np.min(y))
+            cap = middle + _WILD * (middle - least) if middle > least else np.inf
+            y = np.minimum(y, cap)
+        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # squares of 1e300 and of 1e-300 are no floats
+        centre = float(np.mean(y / unit)) if centred else 0.0
+        scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
+        return cls(centre * unit, scale * unit if scale > 1e-14 else unit, cap)
+
+    def with_power(self, power: float) -> Output:
+        """The same with another λ."""
+        return replace(self, power=power)
+
+    def standardise(self, y: Array) -> Array:
+        """y to s."""
+        return np.asarray((np.minimum(y, self.cap) - self.centre) / self.scale)
+
+    def forward(self, y: Array) -> Array:
+        """y to z."""
+        s = self.standardise(y)
+        return s if self.power == 1.0 else yeo_johnson(s, self.power)[0]
+
+    def inverse(self, z: Array) -> Array:
+        """z to y; a z beyond the range of the transform gives its limit."""
+        s = z
+        if self.power != 1.0:
+            with np.errstate(invalid="ignore", over="ignore"):
+                up = _inverse_box_cox(np.maximum(z, 0.0), self.power)
+                down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
+            s = np.where(z >= 0, up, -down)
+        return np.asarray(self.centre + self.scale * s)
+
+
+def _inverse_box_cox(z: Array, power: float) -> Array:
+    """exp(u) - 1 for the u with (exp(p u) - 1) / p = z."""
+    if abs(power) < 1e-4:
+        return np.expm1(z)
+    return np.expm1(np.log(np.maximum(1.0 + power * z, 1e-12)) / power)

@@ -1,0 +1,101 @@
+"""`AddTreeGP`: the regression model alone, on configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from addtree.covariance import Hyperparameters
+from addtree.encoding import Array, Encoding
+from addtree.errors import AddTreeError, ConfigError
+from addtree.fit import Fitted, Recipe, fit
+from addtree.gp import Posterior
+from addtree.space import Config, Space
+
+_RESTARTS = 3
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The contribution of one component to a prediction, in the units of y."""
+
+    component: str
+    mean: float
+    std: float
+
+
+class AddTreeGP:
+    """A Gaussian process on a conditional space whose components follow the tree.
+
+    >>> from addtree.problems import synthetic
+    >>> problem, rng = synthetic(), np.random.default_rng(0)
+    >>> configs = [problem.space.sample(rng) for _ in range(40)]
+    >>> gp = AddTreeGP(problem.space).fit(configs, [problem.objective(c) for c in configs])
+    >>> mean, std = gp.predict([{"x1": 0, "x2": 0, "r8": 0.5, "x4": 0.5}])
+    >>> round(float(mean[0]), 2)
+    0.85
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        covariance: str = "additive+interactions",
+        fit: str = "map",
+        noise: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.space = space
+        self._recipe = Recipe(covariance, fit, noise)
+        self._encoding = Encoding(space)
+        self._covariance = self._recipe.build(self._encoding)
+        self._seed = seed
+        self._fitted: tuple[Fitted, Posterior] | None = None
+
+    def fit(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
+        """Learn the hyperparameters and condition on the observations; returns self."""
+        values = np.asarray(y, dtype=float)
+        if values.shape != (len(configs),):
+            raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
+        if not len(values) or not np.all(np.isfinite(values)):
+            raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
+        rows = self._covariance.rows(self._encoding.encode(configs))
+        rng = np.random.default_rng(self._seed)
+        fitted = fit(self._recipe, self._covariance, rows, values, restarts=_RESTARTS, rng=rng)
+        posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
+        self._fitted = (fitted, posterior)
+        return self
+
+    def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
+        """Mean and standard deviation of the function, without noise, at each configuration."""
+        fitted, posterior = self._need_fit()
+        mean, variance = posterior.predict(self._covariance.rows(self._encoding.encode(configs)))
+        return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
+
+    def effects(self, config: Config) -> list[Effect]:
+        """What each component contributes at a configuration; the means add up to the prediction.
+
+        The first one is the mean of the observed values, which the components vary around (zero for `additive`).
+        """
+        fitted, posterior = self._need_fit()
+        row = self._covariance.rows(self._encoding.encode([config]))
+        effects = [Effect("mean", fitted.output.centre, 0.0)]
+        for t in np.flatnonzero(row.active[0]):
+            mean, variance = posterior.component(int(t), row)
+            scale = fitted.output.scale
+            effects.append(
+                Effect(self._covariance.terms[t].label, scale * float(mean[0]), scale * float(np.sqrt(variance[0])))
+            )
+        return effects
+
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """The fitted amplitudes, lengthscales and noise, for values standardised and parameters in the unit interval."""
+        return self._need_fit()[0].hyper
+
+    def _need_fit(self) -> tuple[Fitted, Posterior]:
+        if self._fitted is None:
+            raise AddTreeError("this AddTreeGP has seen no data; call fit(configs, y) first")
+        return self._fitted
