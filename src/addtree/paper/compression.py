@@ -74,14 +74,14 @@ class Compression:
 
     net: Network
     X: Array
-    svds: tuple[tuple[Array, Array, Array], ...]
+    svds: tuple[tuple[Array, ...], ...]
     target: Array
     n_weights: int
 
     @classmethod
     def of(cls, net: Network, X: Array) -> Compression:
         """Decompose the first two layers and evaluate the original network once."""
-        svds = tuple(np.linalg.svd(W, full_matrices=False) for W in net.W[:2])
+        svds = tuple(tuple(np.linalg.svd(W, full_matrices=False)) for W in net.W[:2])
         return cls(net, X, svds, net.outputs(X), sum(W.size for W in net.W))
 
     def __call__(self, config: Mapping[str, Any]) -> float:
@@ -108,6 +108,8 @@ class Compression:
         if method == "svd":
             U, s, Vt = self.svds[i]
             r = min(int(value), len(s))
-            return ((h @ U[:, :r]) * s[:r]) @ Vt[:r], r * (W.shape[0] + W.shape[1])
+            scaled: Array = (h @ U[:, :r]) * s[:r]
+            return scaled @ Vt[:r], r * (W.shape[0] + W.shape[1])
         keep: NDArray[np.bool_] = np.abs(W) >= value
-        return h @ (W * keep), int(np.count_nonzero(keep))
+        pruned: Array = h @ (W * keep)
+        return pruned, int(np.count_nonzero(keep))

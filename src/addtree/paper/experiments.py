@@ -79,7 +79,7 @@ def optimization(job: Job) -> dict[str, Any]:
 
 
 def regression(job: Job) -> dict[str, Any]:
-    """Test error against the number of training samples; every method sees the same samples, which grow with the size."""
+    """Test error against the number of training samples; all methods see the same ones, smaller sets inside larger."""
     found = synthetic()
     rng = np.random.default_rng(job.seed)
     sizes = TRAIN_SIZES if job.length == len(TRAIN_SIZES) else QUICK_SIZES[: job.length]

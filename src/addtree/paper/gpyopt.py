@@ -1,8 +1,8 @@
 """The `gpyopt` baseline, twice: GPyOpt itself in an environment of its own, and the same method written anew.
 
-Both flatten the space: every variable has a value in every point, choices and categories are one-hot, and what is inactive
-is simply there. Gaussian process with one isotropic squared-exponential kernel, maximum likelihood, expected improvement,
-five random points first (GPyOpt's default).
+Both flatten the space: every variable has a value in every point, choices and categories are one-hot, what is inactive
+is simply there. Gaussian process with one isotropic squared-exponential kernel, maximum likelihood, expected
+improvement, five random points first (GPyOpt's default).
 
 | symbol | meaning | shape |
 |---|---|---|

@@ -2,8 +2,8 @@
 
 | symbol | meaning | shape |
 |---|---|---|
-| φ, Φ | path features: an indicator per node, then the shared parameters (those above the leaf), unit interval | F; n x F |
-| z, Z | a leaf's own parameters, unit interval | d_i; n_i x d_i |
+| φ, Φ | path features: a node's indicator, then the shared parameters (those above the leaf), in [0, 1] | F; n x F |
+| z, Z | a leaf's own parameters, in [0, 1] | d_i; n_i x d_i |
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a space falls into leaves. Several choices in one node are nested in their order, as the method wants a tree."""
+    """How a space falls into leaves. Several choices in one node are nested in their order: the method wants a tree."""
 
     space: Space
     leaves: tuple[Leaf, ...]
@@ -92,7 +92,7 @@ class Layout:
         return np.concatenate([[], *(self._codes(name, config) for name in (*leaf.shared, *leaf.own))])
 
     def decode(self, leaf: Leaf, x: Float) -> dict[str, Any]:
-        """A point of the unit cube over (shared, own) of a leaf as a configuration; a category is its largest column."""
+        """A point of the cube over (shared, own) of a leaf as a configuration; a category is its largest column."""
         config = dict(leaf.options)
         start = 0
         for name in (*leaf.shared, *leaf.own):

@@ -47,7 +47,7 @@ def load(data: Path | None = None) -> Mnist:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """One idx file of bytes, packed (.gz) or not: a header whose byte 3 is the number of axes, their lengths, the data."""
+    """One idx file of bytes, packed (.gz) or not: byte 3 is the number of axes; then their lengths, then the data."""
     packed = path.with_name(path.name + ".gz")
     if path.exists():
         raw = path.read_bytes()
@@ -61,7 +61,9 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _images(raw: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return raw.reshape(len(raw), -1).astype(np.float32) / np.float32(255)
+    pixels: NDArray[np.float32] = raw.reshape(len(raw), -1).astype(np.float32)
+    pixels /= 255
+    return pixels
 
 
 def _download() -> Mnist:

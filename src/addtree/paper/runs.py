@@ -18,7 +18,7 @@ from typing import Any
 from addtree.paper.experiments import Job
 
 PACKAGES = ("addtree", "numpy", "scipy", "smac", "ConfigSpace", "hyperopt")
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 Report = Callable[[str], None]
 
@@ -75,7 +75,10 @@ def _do(job: Job, out: Path, about: dict[str, str]) -> float:
 
 
 def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = print) -> dict[Job, str]:
-    """Run what is not done yet, `workers` at a time; returns the jobs that failed and why. The others are saved."""
+    """Run what is not done yet; returns the jobs that failed and why. The others are saved.
+
+    `workers` processes at a time, each with one BLAS thread; 0 runs the jobs in this process.
+    """
     todo = [job for job in jobs if not path_of(out, job).exists()]
     if len(todo) < len(jobs):
         report(f"{len(jobs) - len(todo)} of {len(jobs)} jobs are done already")
@@ -90,7 +93,7 @@ def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = pr
             failed[job] = f"{type(error).__name__}: {error}"
             report(f"{head}: FAILED, {failed[job]}")
 
-    if workers <= 1:
+    if workers == 0:
         for k, job in enumerate(todo, 1):
             note(job, lambda job=job: _do(job, out, about), k)  # type: ignore[misc]
         return failed

@@ -6,7 +6,7 @@ import logging
 import tempfile
 from typing import Any
 
-import ConfigSpace as CS
+import ConfigSpace
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory.dataclasses import TrialValue
 
@@ -25,7 +25,7 @@ class Smac:
             deterministic=True,
             n_trials=budget,
             seed=seed,
-            output_directory=self._folder.name,  # type: ignore[arg-type]
+            output_directory=self._folder.name,
         )
         self._smac = HyperparameterOptimizationFacade(
             scenario, lambda config, seed=0: 0.0, overwrite=True, logging_level=logging.ERROR
@@ -48,24 +48,22 @@ class Smac:
 
 
 def config_space(space: Space, seed: int) -> Any:
-    """The space in ConfigSpace's terms: options and categories by position, a condition for whatever is not at the root."""
-    cs = CS.ConfigurationSpace(seed=seed)
+    """The space in ConfigSpace's terms: categories by position, a condition for all that is not at the root."""
+    cs = ConfigSpace.ConfigurationSpace(seed=seed)
     for name, domain in space.variables.items():
         if isinstance(domain, Real):
-            cs.add(CS.Float(name, (domain.low, domain.high), log=domain.log))
+            cs.add(ConfigSpace.Float(name, (domain.low, domain.high), log=domain.log))
         elif isinstance(domain, Integer):
-            cs.add(CS.Integer(name, (domain.low, domain.high), log=domain.log))
+            cs.add(ConfigSpace.Integer(name, (domain.low, domain.high), log=domain.log))
         else:
             labels = domain.labels if isinstance(domain, Choice) else domain.values
-            cs.add(CS.Categorical(name, [str(i) for i in range(len(labels))]))
+            cs.add(ConfigSpace.Categorical(name, [str(i) for i in range(len(labels))]))
     for name, condition in space.conditions.items():
         if condition == ((),):
             continue
         parents: dict[str, list[str]] = {}
-        for (
-            location
-        ) in condition:  # the last step of a location decides; those before it are the parent's own condition
+        for location in condition:  # its last step decides; those before it are the parent's own condition
             parents.setdefault(location[-1][0], []).append(str(location[-1][1]))
-        clauses = [CS.InCondition(cs[name], cs[parent], options) for parent, options in parents.items()]
-        cs.add(clauses[0] if len(clauses) == 1 else CS.OrConjunction(*clauses))
+        clauses = [ConfigSpace.InCondition(cs[name], cs[parent], options) for parent, options in parents.items()]
+        cs.add(clauses[0] if len(clauses) == 1 else ConfigSpace.OrConjunction(*clauses))
     return cs
