@@ -143,8 +143,11 @@ class Covariance:
             if k:
                 features[:, columns] = (X[:, j, None] == np.arange(k)) / np.sqrt(2.0)
             else:
-                features[:, columns[0]] = np.nan_to_num(X[:, j])
-        return Rows(X, active, features)
+                features[:, columns[0]] = np.nan_to_num(X[:, j], nan=0.5)
+        return Rows(self.impute(X), active, features)
+
+    def impute(self, X: Array) -> Array:
+        return np.where(np.isnan(X), np.where(np.array(self.n_codes) > 0, -1.0, 0.5), X)
 
     # ------------------------------------------------------------------ values
 
@@ -281,6 +284,7 @@ class Points:
 
     def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
         self._shape = (len(X), len(rows))
+        X = covariance.impute(X)
         a = np.where(covariance.constant, hyper.amplitudes, 0.0)
         self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
         self.variance = counted @ hyper.amplitudes
@@ -320,7 +324,7 @@ class Points:
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
         B, n = self._shape
-        delta = X.ravel()[self._variable] - self._seen
+        delta = np.nan_to_num(X, nan=0.5).ravel()[self._variable] - self._seen
         scaled = self._weight * delta
         r2 = self._base + np.bincount(self._pair, scaled * delta, minlength=len(self._base))
         k, dk = _kernel(r2, self._n_smooth)

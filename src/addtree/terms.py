@@ -79,22 +79,26 @@ def _offsets(encoding: Encoding) -> list[Term]:
     ]
 
 
-def _interactions(encoding: Encoding) -> list[Term]:
-    """One term per option: its own columns with all those above, which may act differently under this option.
+ROOT_RESIDUAL = True
+JOINT = True
 
-    An option whose own parameters are also active elsewhere (a shared name) gets one even with nothing above it.
-    """
+
+def _interactions(encoding: Encoding) -> list[Term]:
+    """One rough term per node: its own columns with all those above, which may act differently there."""
     space, terms = encoding.space, []
     parameters_at = {node.location: node.parameters for node in space.nodes}
-    for node in space.nodes[1:]:
+    for i, node in enumerate(space.nodes):
         location = node.location
         above = [name for depth in range(len(location)) for name in parameters_at[location[:depth]]]
         shared = any(space.conditions[name] != (location,) for name in node.parameters)
-        if above or shared:
+        gate = tuple((encoding.index[choice], option) for choice, option in location)
+        if above or shared or (ROOT_RESIDUAL and node.parameters):
             columns = tuple(encoding.index[name] for name in (*above, *node.parameters))
-            gate = tuple((encoding.index[choice], option) for choice, option in location)
-            label = f"{' × '.join((*above, *node.parameters))} | {_says(encoding, *gate[-1])}"
+            label = f"{' × '.join((*above, *node.parameters))}" + (f" | {_says(encoding, *gate[-1])}" if gate else "")
             terms.append(Term(label, "interaction", gate, columns, _column_scales(encoding, columns), False))
+        if JOINT and len(node.choices) > 1:
+            columns = (*(encoding.index[name] for name in above), *encoding.below[i].tolist())
+            terms.append(Term("joint", "interaction", gate, columns, columns, False))
     return terms
 
 
@@ -119,9 +123,7 @@ def _paths(encoding: Encoding) -> list[Term]:
 
 
 def _column_scales(encoding: Encoding, columns: tuple[int, ...]) -> tuple[int, ...]:
-    """One lengthscale per parameter, whichever terms read it: the parameters' rank among the columns."""
-    rank = np.cumsum(~encoding.is_choice) - 1
-    return tuple(rank[list(columns)].tolist())
+    return columns
 
 
 def _says(encoding: Encoding, column: int, code: int) -> str:
