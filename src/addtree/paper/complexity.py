@@ -90,26 +90,24 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
     return out
 
 
-def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> Float:
-    """The naive search: the joint bound over all the parameters of each leaf's path, leaf after leaf; the best row."""
-    best, best_value = np.zeros(0), -np.inf
-    for row in encoding.paths():
-        X = np.repeat(row[None], STARTS, axis=0)
-        free = encoding.is_numeric & ~np.isnan(X)
-        X = np.where(free, rng.random(X.shape), X)
-        dimension = np.full(STARTS, float(free[0].sum()))
-        acquisition = ucb(beta(dimension, OBSERVATIONS))
-        moments = posterior.at(X, posterior.covariance.rows(X).active)
+def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> tuple[Float, float]:
+    """The naive search: the joint bound over all the parameters of each leaf's path; the best row and its bound.
 
-        def ascent(X: Float, acquisition: Acquisition = acquisition, moments: Any = moments) -> tuple[Float, Float]:
-            mean, variance, pull_back = moments(X)
-            value, by_mean, by_variance = acquisition(mean, variance)
-            return value, pull_back(by_mean, by_variance)
+    All leaves climb as one batch, as all vertices do in Algorithm 2, so that the two differ in their problems alone.
+    """
+    X = np.repeat(encoding.paths(), STARTS, axis=0)
+    free = encoding.is_numeric & ~np.isnan(X)
+    X = np.where(free, rng.random(X.shape), X)
+    bound = ucb(beta(free.sum(axis=1).astype(float), OBSERVATIONS))
+    moments = posterior.at(X, posterior.covariance.rows(X).active)
 
-        X, value = climb(ascent, X, free)
-        if value.max() > best_value:
-            best, best_value = X[value.argmax()], float(value.max())
-    return best
+    def ascent(X: Float) -> tuple[Float, Float]:
+        mean, variance, pull_back = moments(X)
+        value, by_mean, by_variance = bound(mean, variance)
+        return value, pull_back(by_mean, by_variance)
+
+    X, value = climb(ascent, X, free)
+    return X[value.argmax()], float(value.max())
 
 
 def acquisition(depths: Sequence[int]) -> dict[str, list[float]]:

@@ -40,9 +40,9 @@ class Page:
     def text(self) -> str:
         """The whole page; draws the figures on the way."""
         parts = [HEAD, self._versions(), self._methods()]
-        parts += [self._optimization(name) for name in OPTIMIZATION if self.records.get(name)]
-        if self.records.get("regression"):
-            parts.insert(4, self._regression())
+        for name in ("synthetic", "regression", "compression-tree", "compression-choices"):
+            if self.records.get(name):
+                parts.append(self._regression() if name == "regression" else self._optimization(name))
         if self.complexity:
             parts.append(self._complexity(self.complexity))
         absent = [name for name in (*OPTIMIZATION, "regression") if not self.records.get(name)]
@@ -70,22 +70,14 @@ class Page:
         return "## Methods\n\n" + table(["name", "what it is"], rows) + TREE_NOTE
 
     def _curves(self, experiment: str) -> Curves:
-        """Best values so far, of the seeds that every method has: the tests are paired."""
         runs = self.records[experiment]
-        common = set.intersection(*({record["seed"] for record in found} for found in runs.values()))
-        return Curves(
-            {
-                name: np.minimum.accumulate(
-                    np.array([record["values"] for record in found if record["seed"] in common]), axis=1
-                )
-                for name, found in runs.items()
-            }
-        )
+        best = {n: np.minimum.accumulate([record["values"] for record in found], axis=1) for n, found in runs.items()}
+        return Curves(best, {name: tuple(record["seed"] for record in found) for name, found in runs.items()})
 
     def _optimization(self, experiment: str) -> str:
         curves = self._curves(experiment)
         optimum = synthetic().optimum if experiment == "synthetic" else None
-        n, length = next(iter(curves.best.values())).shape
+        length = next(iter(curves.best.values())).shape[1]
         shown = curves.best
         label = "best objective so far"
         if optimum is not None:
@@ -99,7 +91,7 @@ class Page:
             every=max(1, length // 10),
         )
         out = f"## {TITLES[experiment]}\n\n" + self._picture(experiment, TITLES[experiment])
-        out += f"Mean and two standard deviations of {n} runs. Mean (median) of the {label}:\n\n"
+        out += f"The figure shows mean and two standard deviations, the table mean (median) of the {label}:\n\n"
         out += tables.level_table(curves, optimum=optimum, iterations=SHOWN)
         if experiment == "synthetic":
             out += _right_leaf(self.records[experiment])
@@ -177,7 +169,7 @@ def claims(experiment: str, curves: Curves) -> str:
             verdict = "below" if level < -3.5 else "NOT below"
             lines.append(f"- `{ours}`: median log10 distance {level:.2f} at iteration 20, {verdict} −3.5.")
         for k in [k for k in tables.ITERATIONS if k <= length]:
-            ps = {name: tables.p_value(curves.at(name, k), curves.at(ours, k)) for name in others}
+            ps = {name: curves.p_value(name, ours, k) for name in others}
             worse = [f"`{name}` (p = {p:.3f})" for name, p in ps.items() if not p < 0.05]
             said = (
                 "better than every baseline with p < 0.05"

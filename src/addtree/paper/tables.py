@@ -29,13 +29,22 @@ PRINTED: dict[str, dict[int, tuple[float, ...]]] = {  # the paper's Table 1, in 
 
 @dataclass(frozen=True)
 class Curves:
-    """Best values so far, method by method (seeds x iterations), rows in the same order of seeds."""
+    """Best values so far, method by method (runs x iterations), and the seed of each run."""
 
     best: Mapping[str, Float]
+    seeds: Mapping[str, tuple[int, ...]]
 
     def at(self, method: str, iteration: int) -> Float:
         """The runs' best values after so many evaluations."""
         return self.best[method][:, iteration - 1]
+
+    def p_value(self, other: str, ours: str, iteration: int) -> float:
+        """The test on the seeds that both have; NaN where there are none."""
+        common = sorted(set(self.seeds[other]) & set(self.seeds[ours]))
+        if not common:
+            return float("nan")
+        pair = (self.at(name, iteration)[[self.seeds[name].index(s) for s in common]] for name in (other, ours))
+        return p_value(*pair)
 
 
 def p_value(other: Float, ours: Float) -> float:
@@ -69,7 +78,7 @@ def wilcoxon_table(experiment: str, curves: Curves) -> str:
         for ours in [name for name in ("add-tree", "addtree") if name in curves.best]:
             row = [str(iteration), f"`{ours}`"]
             for other in others:
-                p = p_value(curves.at(other, iteration), curves.at(ours, iteration))
+                p = curves.p_value(other, ours, iteration)
                 printed = PRINTED.get(experiment, {}).get(iteration)
                 known = dict(zip(BASELINES, printed, strict=True)) if printed and ours == "add-tree" else {}
                 paper = known.get("gpyopt" if other == "gpyopt-like" else other)
@@ -84,7 +93,7 @@ def level_table(curves: Curves, *, optimum: float | None, iterations: Sequence[i
     shown = [k for k in iterations if k <= length] or [length]
     rows = []
     for name in curves.best:
-        row = [f"`{name}`"]
+        row = [f"`{name}`", str(len(curves.seeds[name]))]
         for k in shown:
             values = curves.at(name, k)
             if optimum is not None:
@@ -92,7 +101,7 @@ def level_table(curves: Curves, *, optimum: float | None, iterations: Sequence[i
             digits = 2 if optimum is not None else 4
             row.append(f"{values.mean():.{digits}f} ({np.median(values):.{digits}f})".replace("-", "−"))
         rows.append(row)
-    return table(["method", *(f"iteration {k}" for k in shown)], rows)
+    return table(["method", "runs", *(f"iteration {k}" for k in shown)], rows)
 
 
 def log_distance(best: Float, optimum: float) -> Float:
