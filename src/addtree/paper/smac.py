@@ -6,10 +6,6 @@ import logging
 import tempfile
 from typing import Any
 
-import ConfigSpace
-from smac import HyperparameterOptimizationFacade, Scenario
-from smac.runhistory.dataclasses import TrialValue
-
 from addtree.parameters import Categorical, Integer, Real
 from addtree.space import Choice, Config, Space
 
@@ -18,6 +14,8 @@ class Smac:
     """SMAC3 asked one trial at a time."""
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:
+        from smac import HyperparameterOptimizationFacade, Scenario
+
         self._space = space
         self._folder = tempfile.TemporaryDirectory(prefix="addtree-smac-")
         scenario = Scenario(
@@ -44,11 +42,15 @@ class Smac:
 
     def tell(self, config: Config, value: float) -> None:
         """The value of what was asked."""
+        from smac.runhistory.dataclasses import TrialValue
+
         self._smac.tell(self._info, TrialValue(cost=value))
 
 
 def config_space(space: Space, seed: int) -> Any:
     """The space in ConfigSpace's terms: categories by position, a condition for all that is not at the root."""
+    import ConfigSpace
+
     cs = ConfigSpace.ConfigurationSpace(seed=seed)
     for name, domain in space.variables.items():
         if isinstance(domain, Real):

@@ -6,8 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from hyperopt import STATUS_OK, Trials, hp, tpe
-from hyperopt.base import JOB_STATE_DONE, Domain
 
 from addtree.parameters import Integer, Parameter, Real
 from addtree.space import Choice, Config, Space
@@ -17,6 +15,9 @@ class Tpe:
     """Hyperopt asked one trial at a time, with its own defaults (20 random trials first)."""
 
     def __init__(self, space: Space, seed: int) -> None:
+        from hyperopt import Trials
+        from hyperopt.base import Domain
+
         self._space = space
         self._rng = np.random.default_rng(seed)
         self._domain = Domain(lambda _: 0.0, _nested(space, {}))
@@ -25,6 +26,8 @@ class Tpe:
 
     def ask(self) -> dict[str, Any]:
         """Hyperopt's next suggestion."""
+        from hyperopt import tpe
+
         ids = self._trials.new_trial_ids(1)
         (self._document,) = tpe.suggest(ids, self._domain, self._trials, int(self._rng.integers(2**31)))
         values = {name: found[0] for name, found in self._document["misc"]["vals"].items() if len(found)}
@@ -32,6 +35,9 @@ class Tpe:
 
     def tell(self, config: Config, value: float) -> None:
         """Close the trial that was asked."""
+        from hyperopt import STATUS_OK
+        from hyperopt.base import JOB_STATE_DONE
+
         self._document.update(state=JOB_STATE_DONE, result={"loss": value, "status": STATUS_OK})
         self._trials.insert_trial_docs([self._document])
         self._trials.refresh()
@@ -39,6 +45,8 @@ class Tpe:
 
 def _nested(space: Space, known: dict[str, Any]) -> dict[str, Any]:
     """The space in Hyperopt's terms; a name that occurs twice is one Hyperopt variable."""
+    from hyperopt import hp
+
     out = {}
     for name, child in space.children.items():
         if name not in known:
@@ -51,6 +59,8 @@ def _nested(space: Space, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _variable(name: str, parameter: Parameter) -> Any:
+    from hyperopt import hp
+
     if isinstance(parameter, Real):
         if parameter.log:
             return hp.loguniform(name, math.log(parameter.low), math.log(parameter.high))
