@@ -3,7 +3,7 @@
 | symbol | meaning | shape |
 |---|---|---|
 | φ, Φ | path features: a node's indicator, then the shared parameters (those above the leaf), in [0, 1] | F; n x F |
-| z, Z | a leaf's own parameters, in [0, 1] | d_i; n_i x d_i |
+| z, Z | the parameters of a leaf's path, shared ones first, in [0, 1] | d_i; n_i x d_i |
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Points:
-    """Configurations as the model sees them: leaf numbers (n), path features (n x F), own parameters (ragged)."""
+    """Configurations as the model sees them: leaf numbers (n), path features (n x F), parameters (ragged)."""
 
     leaf: NDArray[np.int64]
     Phi: Float
@@ -79,7 +79,7 @@ class Layout:
             row[list(leaf.nodes)] = 1
             for name in leaf.shared:
                 row[self.columns[name]] = self._codes(name, config)
-            Z.append(np.concatenate([[], *(self._codes(name, config) for name in leaf.own)]))
+            Z.append(self.cube(leaf, config))
         return Points(np.array(leaf_of, dtype=np.int64), Phi, tuple(Z))
 
     def _codes(self, name: str, config: Config) -> Float:
@@ -112,7 +112,7 @@ class Layout:
             width = _width(self.space, name)
             Phi[:, self.columns[name]] = X[:, start : start + width]
             start += width
-        return Points(np.full(len(X), i), Phi, tuple(X[:, start:]))
+        return Points(np.full(len(X), i), Phi, tuple(X))
 
     def dimension(self, leaf: Leaf) -> tuple[int, int]:
         """Width of the cube of the shared parameters, and of the leaf's own."""
