@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from addtree.errors import AddTreeError
-from addtree.paper.command import EXPERIMENTS, run
+from addtree.paper.command import EXPERIMENTS, PARTS, run
 from addtree.paper.methods import METHODS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse and run; the path of the page goes to standard output."""
     parser = argparse.ArgumentParser(prog="python -m addtree.paper", description="Reproduce the paper's experiments.")
-    parser.add_argument("experiment", choices=[*EXPERIMENTS, "all"])
+    parser.add_argument("experiment", choices=[*EXPERIMENTS, *PARTS, "all"])
     parser.add_argument("--quick", action="store_true", help="2 seeds, 25 iterations")
     parser.add_argument("--seeds", type=int, help="runs per method (10; 2 with --quick)")
     parser.add_argument("--out", type=Path, default=Path("paper-results"), help="raw results and the trained network")

@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "compression": ("compression-tree", "compression-choices"),
     "complexity": (),
 }
+PARTS = ("compression-tree", "compression-choices")
 ITERATIONS, QUICK_ITERATIONS = 80, 25
 SEEDS, QUICK_SEEDS = 10, 2
 PAGE = "paper-results.md"
@@ -42,18 +43,18 @@ def run(
     """
     names = list(EXPERIMENTS) if experiment == "all" else [experiment]
     for name in names:
-        if name not in EXPERIMENTS:
-            raise OptionError(f"experiment {name!r} is unknown; use one of {', '.join([*EXPERIMENTS, 'all'])}")
+        if name not in (*EXPERIMENTS, *PARTS):
+            raise OptionError(f"experiment {name!r} is unknown; use one of {', '.join([*EXPERIMENTS, *PARTS, 'all'])}")
     out = out.resolve()
     chosen, missing = _available(methods)
     n_seeds = seeds if seeds is not None else (QUICK_SEEDS if quick else SEEDS)
     todo: list[Job] = []
     for name in names:
-        if name == "compression" and (reason := _cannot_compress(out, data)):
+        if name.startswith("compression") and (reason := _cannot_compress(out, data)):
             missing.append(reason)
             to_stderr(reason)
             continue
-        todo += _jobs(EXPERIMENTS[name], chosen, n_seeds, quick=quick, out=out, data=data)
+        todo += _jobs(EXPERIMENTS.get(name, (name,)), chosen, n_seeds, quick=quick, out=out, data=data)
     failed = runs.run_all(todo, out=out, workers=jobs, report=to_stderr)
     missing += [f"{job.experiment}, {job.method}, seed {job.seed} failed: {why}" for job, why in failed.items()]
     measured = out / "raw" / ("complexity-quick.json" if quick else "complexity.json")
