@@ -17,11 +17,11 @@ The joint covariance is ΦΛΦᵀ + blockdiag(A_i). By Woodbury's identity nothi
 O(Σ n_i³ + |V|³).
 
 Left open by the sources and fixed here on the synthetic function, so that the method does about as well there as
-reported: y is standardised, hyperparameters are the maximum of the marginal likelihood under weak priors, the noise has
-the floor NOISE_FLOOR, the first step takes the leaf whose linear part has the least lower confidence bound, the second
-maximises expected improvement by at least JITTER inside that leaf. Fixed on the compression problem: g_i reads the
-whole path. Over the last node's parameters alone it cannot follow an objective that is not linear in those above, and the
-method did worse there than random search.
+reported: y is standardised, hyperparameters are the maximum of the marginal likelihood under weak priors, the noise
+has the floor NOISE_FLOOR, the first step takes the leaf whose linear part has the least lower confidence bound, the
+second maximises expected improvement by at least JITTER inside that leaf. Fixed on the compression problem: g_i reads
+the whole path. Over the last node's parameters alone it cannot follow an objective that is not linear in those above,
+and the method did worse there than random search.
 """
 
 from __future__ import annotations

@@ -213,10 +213,10 @@ Every number and figure on this page comes from `python -m addtree.paper`; the e
 
 TREE_NOTE = """
 The code of `tree` was never published. What its sources leave open (noise floor, priors, the improvement asked for
-inside a leaf) was set on the synthetic function so that it does about as well there as reported (log10 distance above
-−4 at iteration 60, well below `tpe`), and is the same in every experiment. One thing was set on the compression problem:
-the process of a leaf reads all parameters of its path, because over the last node's alone the method did worse there
-than random search. Where a node has two choices it nests them, since it needs a tree.
+inside a leaf) was set on the synthetic function so that it does about as well there as reported (log10 distance
+above −4 at iteration 60, well below `tpe`), and is the same in every experiment. One thing was set on the
+compression problem: the process of a leaf reads all parameters of its path, because over the last node's alone the
+method did worse there than random search. Where a node has two choices it nests them, since it needs a tree.
 
 The paper's p-values of 0.003 are those of the normal approximation when all ten runs agree; SciPy's exact test gives
 0.001 then. Runs are paired by seed; a method with fewer runs is compared on the seeds it has.
