@@ -35,7 +35,7 @@ SIZES = (128, 256, 512, 1024, 2048)
 DEPTHS = (2, 3, 4, 5, 6, 7)
 QUICK_SIZES = (64, 128)
 QUICK_DEPTHS = (2, 3)
-REPEATS = 3  # the least of so many times is taken
+REPEATS = 10  # the least of so many times is taken
 OBSERVATIONS = 60  # in the acquisition experiment
 STARTS = 3  # climbs a leaf, as many as Algorithm 2 gives a vertex
 

@@ -56,13 +56,21 @@ class Page:
 
     def _versions(self) -> str:
         seen: dict[str, set[str]] = {}
-        for methods in self.records.values():
-            for runs in methods.values():
+        by_commit: dict[str, dict[str, set[str]]] = {}
+        for experiment, methods in self.records.items():
+            for method, runs in methods.items():
                 for record in runs:
-                    for name, version in record["versions"].items():
+                    about = dict(record["versions"])
+                    by_commit.setdefault(about.pop("commit"), {}).setdefault(experiment, set()).add(method)
+                    for name, version in about.items():
                         seen.setdefault(name, set()).add(version)
         rows = [[name, ", ".join(sorted(found))] for name, found in seen.items()]
-        return "Produced with:\n\n" + table(["what", "version"], rows)
+        out = "Produced with:\n\n" + table(["what", "version"], rows) + "\nand at these commits:\n\n"
+        rows = []
+        for commit, experiments in sorted(by_commit.items()):
+            ran = (f"{name}: {', '.join(sorted(methods))}" for name, methods in experiments.items())
+            rows.append([f"`{commit}`", "; ".join(ran)])
+        return out + table(["commit", "what ran there"], rows)
 
     def _methods(self) -> str:
         used = {method for methods in self.records.values() for method in methods}
@@ -169,13 +177,17 @@ def claims(experiment: str, curves: Curves) -> str:
             verdict = "below" if level < -3.5 else "NOT below"
             lines.append(f"- `{ours}`: median log10 distance {level:.2f} at iteration 20, {verdict} −3.5.")
         for k in [k for k in tables.ITERATIONS if k <= length]:
-            ps = {name: curves.p_value(name, ours, k) for name in others}
+            ps = {
+                name: curves.p_value(name, ours, k)
+                for name in others
+                if len(curves.common(name, ours)) >= tables.MIN_PAIRS
+            }
+            better = [f"`{name}`" for name, p in ps.items() if p < 0.05]
             worse = [f"`{name}` (p = {p:.3f})" for name, p in ps.items() if not p < 0.05]
-            said = (
-                "better than every baseline with p < 0.05"
-                if not worse
-                else "NOT significantly better than " + ", ".join(worse)
-            )
+            few = [f"`{name}`" for name in others if name not in ps]
+            said = f"better than {', '.join(better) or 'none'} with p < 0.05"
+            said += f"; NOT significantly better than {', '.join(worse)}" if worse else ""
+            said += f"; too few runs of {', '.join(few)} to say" if few else ""
             lines.append(f"- `{ours}` at iteration {k}: {said}.")
     return "Claims:\n\n" + "\n".join(line.replace(" -", " −") for line in lines) + "\n" if lines else ""
 

@@ -12,6 +12,7 @@ from scipy.stats import wilcoxon
 Float = NDArray[np.float64]
 
 ITERATIONS = (40, 60, 80)
+MIN_PAIRS = 5  # fewer cannot reach p < 0.05: five that all agree give 1/32
 BASELINES = ("smac", "tpe", "random", "gpyopt", "tree")
 PRINTED: dict[str, dict[int, tuple[float, ...]]] = {  # the paper's Table 1, in the order of BASELINES
     "synthetic": {
@@ -38,9 +39,13 @@ class Curves:
         """The runs' best values after so many evaluations."""
         return self.best[method][:, iteration - 1]
 
+    def common(self, one: str, two: str) -> list[int]:
+        """The seeds that both have run."""
+        return sorted(set(self.seeds[one]) & set(self.seeds[two]))
+
     def p_value(self, other: str, ours: str, iteration: int) -> float:
         """The test on the seeds that both have; NaN where there are none."""
-        common = sorted(set(self.seeds[other]) & set(self.seeds[ours]))
+        common = self.common(other, ours)
         if not common:
             return float("nan")
         pair = (self.at(name, iteration)[[self.seeds[name].index(s) for s in common]] for name in (other, ours))
