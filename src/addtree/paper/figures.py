@@ -18,7 +18,7 @@ Float = NDArray[np.float64]
 
 COLOURS = {
     "add-tree": "#d62728",
-    "addtree": "#8c1d40",
+    "addtree": "#000000",
     "independent": "#9467bd",
     "tree": "#1f77b4",
     "smac": "#2ca02c",
