@@ -7,8 +7,9 @@ Rows that share no active term are independent, so the matrix of a tree without 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -21,7 +22,7 @@ from addtree.encoding import Array
 
 _log = logging.getLogger("addtree")
 
-_JITTER = 1e-12  # of the mean variance, ten times more at each failed attempt
+_JITTERS = 10.0 ** np.arange(-15, 1)  # of the mean variance, tried in turn
 
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
@@ -37,14 +38,19 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
     return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
 
-def _cholesky(K: Array) -> Array:
-    """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
+def _cholesky(K: Array, variance: float) -> Array:
+    """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do.
+
+    `variance` is the scale of rounding errors: the mean variance of the rows before anything was subtracted.
+    """
     L, info = dpotrf(K, lower=1, clean=1)
-    jitter = _JITTER * float(np.mean(np.diagonal(K)))
-    while info != 0:
+    for jitter in (variance or 1.0) * _JITTERS:
+        if info == 0:
+            break
         _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
         L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
-        jitter *= 10.0
+    if info != 0:
+        raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")
     return np.asarray(L)
 
 
@@ -58,30 +64,43 @@ class Factor:
     @classmethod
     def of(cls, K: Array, blocks: Sequence[Index]) -> Factor:
         """Factorise K, which is zero outside these blocks."""
+        variance = float(np.mean(np.diagonal(K))) if len(K) else 1.0
         if len(blocks) == 1:
-            return cls(((blocks[0], _cholesky(K)),), len(K))
-        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)])) for rows in blocks), len(K))
+            return cls(((blocks[0], _cholesky(K, variance)),), len(K))
+        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)], variance)) for rows in blocks), len(K))
+
+    def _by_block(self, function: Callable[[Array, Array], Array], B: Array) -> Array:
+        """Apply function(L, B[rows]) to every block."""
+        if len(self.blocks) == 1 and self._in_order:
+            return function(self.blocks[0][1], B)
+        out = np.empty_like(B)
+        for rows, L in self.blocks:
+            out[rows] = function(L, B[rows])
+        return out
+
+    @cached_property
+    def _in_order(self) -> bool:
+        rows = self.blocks[0][0]
+        return bool(np.all(rows[1:] > rows[:-1]))
 
     def solve(self, B: Array) -> Array:
         """K⁻¹ B."""
-        out = np.empty_like(B)
-        for rows, L in self.blocks:
-            out[rows] = dpotrs(L, B[rows], lower=1)[0]
-        return out
+        return self._by_block(lambda L, b: dpotrs(L, b, lower=1)[0], B)
 
     def half_solve(self, B: Array) -> Array:
         """L⁻¹ B, rows in the order of K: its squared column norms are those of B under K⁻¹."""
-        out = np.empty_like(B)
-        for rows, L in self.blocks:
-            out[rows] = dtrtrs(L, B[rows], lower=1)[0]
-        return out
+        return self._by_block(lambda L, b: dtrtrs(L, b, lower=1)[0], B)
 
     def inverse(self) -> Array:
         """K⁻¹, dense."""
         out = np.zeros((self.size, self.size))
         for rows, L in self.blocks:
-            inverse = dpotri(L, lower=1)[0]
-            out[np.ix_(rows, rows)] = np.tril(inverse) + np.tril(inverse, -1).T
+            lower = dpotri(L, lower=1)[0]  # the upper triangle stays that of L, which is zero
+            full = np.asarray(lower + lower.T)
+            full[np.diag_indices(len(full))] *= 0.5
+            if len(self.blocks) == 1 and self._in_order:
+                return full
+            out[np.ix_(rows, rows)] = full
         return out
 
     def log_determinant(self) -> float:
@@ -95,11 +114,12 @@ class Factor:
         kept = [block for block, hit in zip(self.blocks, touched, strict=True) if not hit]
         rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
         n, m, k = self.size, len(rows), len(corner)
+        variance = float(np.mean(np.diagonal(corner)))
         L = np.zeros((m + k, m + k))
         if m:
             L[:m, :m] = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
             C = dtrtrs(L[:m, :m], cross[rows], lower=1)[0]
             L[m:, :m] = C.T
             corner = corner - C.T @ C
-        L[m:, m:] = _cholesky(corner)
+        L[m:, m:] = _cholesky(corner, variance)
         return Factor((*kept, (np.concatenate([rows, np.arange(n, n + k)]), L)), n + k)

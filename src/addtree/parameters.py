@@ -20,9 +20,22 @@ from addtree.errors import ConfigError, SpaceError
 Scalar = str | int | float | bool | None
 
 
-def _number(value: Any, what: str) -> float:
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number of Python's or NumPy's; a bool is not meant as one."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def as_float(value: Any) -> float:
+    """A number as a float; one beyond the range of floats (10**400) is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _bound(value: Any, what: str) -> float:
     """A finite Python float, or a SpaceError that says which bound is not one."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(as_float(value)):
         raise SpaceError(f"{what} must be a finite number, got {value!r}")
     return float(value)
 
@@ -35,7 +48,7 @@ def _check_bounds(kind: str, low: float, high: float, log: bool) -> None:
 
 
 def _out_of_bounds(value: float, low: float, high: float) -> ConfigError:
-    return ConfigError(f"{value!r} is out of bounds [{low!r}, {high!r}]; use a value inside, or widen the bounds")
+    return ConfigError(f"{value!r} is out of bounds [{low!r}, {high!r}]; use a value inside, or widen them")
 
 
 @dataclass(frozen=True)
@@ -51,19 +64,20 @@ class Real:
     log: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", _number(self.low, "low of Real"))
-        object.__setattr__(self, "high", _number(self.high, "high of Real"))
+        object.__setattr__(self, "low", _bound(self.low, "low of Real"))
+        object.__setattr__(self, "high", _bound(self.high, "high of Real"))
         _check_bounds("Real", self.low, self.high, self.log)
-        if not math.isfinite(self.high - self.low):
+        if not math.isfinite(self.high / self.low if self.log else self.high - self.low):
             raise SpaceError(f"Real({self.low!r}, {self.high!r}): the range is too wide for a float; narrow it")
 
     def check(self, value: Any) -> float:
         """The value as a float, or a ConfigError."""
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or math.isnan(value):
+        number = as_float(value) if is_number(value) else math.nan
+        if math.isnan(number):
             raise ConfigError(f"{value!r} is not a real number; give a float in [{self.low!r}, {self.high!r}]")
-        if not self.low <= value <= self.high:
-            raise _out_of_bounds(float(value), self.low, self.high)
-        return float(value)
+        if not self.low <= number <= self.high:
+            raise _out_of_bounds(number, self.low, self.high)
+        return number
 
     def encode(self, value: float) -> float:
         """Value to unit interval."""
@@ -77,11 +91,8 @@ class Real:
             return self.low
         if code >= 1:
             return self.high
-        if self.log:
-            value = self.low * (self.high / self.low) ** code
-        else:
-            value = self.low + code * (self.high - self.low)
-        return min(max(value, self.low), self.high)
+        value = self.low * (self.high / self.low) ** code if self.log else self.low + code * (self.high - self.low)
+        return float(min(max(value, self.low), self.high))
 
     def sample(self, rng: np.random.Generator) -> float:
         """A code drawn uniformly."""
@@ -118,7 +129,7 @@ class Integer:
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            value = _number(getattr(self, name), f"{name} of Integer")
+            value = _bound(getattr(self, name), f"{name} of Integer")
             if not value.is_integer():
                 raise SpaceError(f"{name} of Integer must be a whole number, got {value!r}; use Real for fractions")
             object.__setattr__(self, name, int(getattr(self, name)))
@@ -128,8 +139,8 @@ class Integer:
 
     def check(self, value: Any) -> int:
         """The value as an int (3.0 counts as 3), or a ConfigError."""
-        whole = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-        if not whole or not math.isfinite(value) or value != int(value):
+        whole = isinstance(value, numbers.Integral) or (is_number(value) and as_float(value).is_integer())
+        if not whole or isinstance(value, (bool, np.bool_)):
             raise ConfigError(f"{value!r} is not a whole number; give an int in [{self.low}, {self.high}]")
         if not self.low <= value <= self.high:
             raise _out_of_bounds(int(value), self.low, self.high)
@@ -148,7 +159,7 @@ class Integer:
             value = round(self.low * (self.high / self.low) ** code)
         else:
             value = self.low + round(code * (self.high - self.low))
-        return min(max(value, self.low), self.high)
+        return int(min(max(value, self.low), self.high))
 
     def sample(self, rng: np.random.Generator) -> float:
         """A code drawn so that each value has its whole cell (the ends too, which rounding would halve)."""
@@ -180,6 +191,11 @@ def label_key(value: Any) -> Hashable:
     return (isinstance(value, (bool, np.bool_)), value)
 
 
+def same_labels(one: tuple[Scalar, ...], other: tuple[Scalar, ...]) -> bool:
+    """Whether two lists of labels are equal, in order."""
+    return tuple(map(label_key, one)) == tuple(map(label_key, other))
+
+
 def check_labels(labels: Iterable[Any], what: str) -> tuple[Scalar, ...]:
     """Labels (values of a Categorical, options of a Choice): JSON scalars, at least one, all different."""
     out: list[Scalar] = []
@@ -201,14 +217,14 @@ def check_labels(labels: Iterable[Any], what: str) -> tuple[Scalar, ...]:
 def find_label(labels: tuple[Scalar, ...], value: Any) -> int:
     """Position of `value` among labels, or a ConfigError that lists them."""
     plain = value.item() if isinstance(value, np.generic) else value
-    for i, label in enumerate(labels):
+    for i, label in enumerate(labels) if isinstance(plain, Scalar) else ():
         if isinstance(label, bool) == isinstance(plain, bool) and label == plain:
             return i
     known = ", ".join(map(repr, labels[:20])) + (", ..." if len(labels) > 20 else "")
     raise ConfigError(f"{value!r} is not one of {known}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Categorical:
     """One of several values without order that open nothing; a `Choice` is one whose options open subspaces.
 
@@ -219,9 +235,15 @@ class Categorical:
     values: tuple[Scalar, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str):
-            raise SpaceError(f"Categorical({self.values!r}): give a list of values, not one string")
+        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
+            raise SpaceError(f"Categorical({self.values!r}): give a list of values, not one")
         object.__setattr__(self, "values", check_labels(self.values, "Categorical values"))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Categorical) and same_labels(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash(self.values)
 
     def check(self, value: Any) -> Scalar:
         """The value as it stands in the definition, or a ConfigError."""

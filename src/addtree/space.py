@@ -1,8 +1,8 @@
 """Conditional spaces: parameters, choices whose options open subspaces, and what follows from the tree.
 
-Words: a *node* is one `Space` of the tree (the root, or what one option opens). A *location* is how to get to a node: the
-(choice, option position) pairs from the root. A *vertex* is a maximal set of parameters with one activity condition; for
-a strict tree the vertices are the paper's.
+Words: a *node* is one `Space` of the tree (the root, or what one option opens). A *location* is how to get to a node:
+the (choice, option position) pairs from the root. A *vertex* is a maximal set of parameters with one activity
+condition; for a strict tree the vertices are the paper's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.errors import ConfigError, SpaceError
-from addtree.parameters import Categorical, Integer, Parameter, Real, Scalar, check_labels, find_label
+from addtree.parameters import Categorical, Integer, Parameter, Real, Scalar, check_labels, find_label, same_labels
 
 Config: TypeAlias = Mapping[str, Any]
 Location: TypeAlias = tuple[tuple[str, int], ...]
@@ -35,6 +35,10 @@ class Choice:
     """
 
     def __init__(self, options: Mapping[Any, Space] | None = None, /, **named: Space) -> None:
+        if not isinstance(options or {}, Mapping):
+            raise SpaceError(f"Choice({options!r}): give a mapping of options to spaces; an option may open Space()")
+        for label in set(options or {}) & set(named):
+            raise SpaceError(f"option {label!r} is given twice, in the mapping and by keyword; remove one")
         both = {**(options or {}), **named}
         self.labels: tuple[Scalar, ...] = check_labels(both, "Choice options")
         for label, space in both.items():
@@ -60,7 +64,7 @@ class Choice:
         return {"type": "choice", "options": [list(pair) for pair in pairs]}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Choice) and self.labels == other.labels and self.spaces == other.spaces
+        return isinstance(other, Choice) and same_labels(self.labels, other.labels) and self.spaces == other.spaces
 
     def __hash__(self) -> int:
         return hash((self.labels, self.spaces))
@@ -71,7 +75,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Node:
-    """One `Space` of the tree, numbered breadth-first. `choices` pairs a name with the numbers of its options' nodes."""
+    """One `Space` of the tree; `choices` pairs a name with the numbers of the nodes its options open."""
 
     location: Location
     parameters: tuple[str, ...]
@@ -101,12 +105,14 @@ class Space:
     >>> space.validate({"lr": 0.5, "model": "a"})
     Traceback (most recent call last):
     ...
-    addtree.errors.ConfigError: parameter 'lr': 0.5 is out of bounds [1e-05, 0.1]; use a value inside, or widen the bounds
+    addtree.errors.ConfigError: parameter 'lr': 0.5 is out of bounds [1e-05, 0.1]; use a value inside, or widen them
     """
 
     def __init__(
         self, children: Mapping[str, Parameter | Choice] | None = None, /, **named: Parameter | Choice
     ) -> None:
+        if not isinstance(children or {}, Mapping):
+            raise SpaceError(f"Space({children!r}): give a mapping of names to parameters")
         for name in set(children or {}) & set(named):
             raise SpaceError(f"parameter {name!r} is given twice, in the mapping and by keyword; remove one")
         both = {**(children or {}), **named}
@@ -174,18 +180,19 @@ class Space:
 
     @cached_property
     def n_paths(self) -> int:
-        """How many paths there are, exactly: a product over choices of a sum over options."""
-        return int(self._count(lambda node: 1))
+        """How many paths there are, exactly."""
+        return int(self._count([1] * len(self.nodes)))
 
     @cached_property
     def n_configs(self) -> float:
-        """How many configurations there are; infinite as soon as some path holds a real parameter."""
-        return self._count(lambda node: math.prod(self.variables[name].size for name in node.parameters))  # type: ignore[union-attr]
+        """How many configurations there are; infinite where a path holds a real parameter or a float has no room."""
+        sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
+        return float(self._count([math.prod((sizes[n] for n in node.parameters), start=1.0) for node in self.nodes]))
 
-    def _count(self, own: Any) -> Any:
-        counts: list[Any] = [1] * len(self.nodes)
-        for i in range(len(self.nodes) - 1, -1, -1):  # children come after their parents
-            counts[i] = own(self.nodes[i])
+    def _count(self, own: list[Any]) -> Any:
+        """A product over choices of a sum over options, each node counting for `own`."""
+        counts = list(own)
+        for i in range(len(counts) - 1, -1, -1):  # children come after their parents
             for _, options in self.nodes[i].choices:
                 counts[i] *= sum(counts[o] for o in options)
         return counts[0]
@@ -276,8 +283,8 @@ class Space:
         """The paper's linear representation (appendix A), one row a configuration.
 
         Nodes come breadth-first; each is a tag, its rank among its siblings, followed by the values of its parameters
-        (a categorical as its position). The tag of a node off the path, or of a node without parameters, must be unequal
-        to every other tag: it is NaN, which equals nothing. So is what follows it.
+        (a categorical as its position). The tag of a node off the path, or of a node without parameters, must be
+        unequal to every other tag: it is NaN, which equals nothing. So is what follows it.
 
         >>> space = Space(t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1))}), r=Real(-1, 1))
         >>> space.linearize([{"r": 0.1, "t": 1, "a": 0.3}])
@@ -418,10 +425,11 @@ def _child_from_dict(name: str, form: Any) -> Parameter | Choice:
                 return Categorical(**rest)
             case "choice":
                 pairs = rest.pop("options")
-                items = pairs.items() if isinstance(pairs, Mapping) else pairs
+                items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
+                check_labels((label for label, _ in items), "Choice options")
                 return Choice({label: Space.from_dict(sub) for label, sub in items}, **rest)
-    except (KeyError, TypeError) as error:
-        raise SpaceError(f"parameter {name!r}: {form!r} is not a {form['type']}: {error}") from None
     except SpaceError as error:
         raise SpaceError(f"parameter {name!r}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise SpaceError(f"parameter {name!r}: {form!r} is not a {form['type']}: {error}") from None
     raise SpaceError(f"parameter {name!r}: type {form['type']!r} is not {kinds}")
