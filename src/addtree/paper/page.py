@@ -20,6 +20,7 @@ Float = NDArray[np.float64]
 Records = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]  # by experiment and method, ordered by seed
 
 SHOWN = (20, 40, 60, 80)
+FIRST_SHOWN = 10  # iteration at which the compression figures begin: before it the values are twenty times larger
 TITLES = {
     "synthetic": "Synthetic optimization (the paper's Figure 3)",
     "compression-tree": "Model compression, the paper's strict tree (Figure 5)",
@@ -95,9 +96,10 @@ class Page:
         if optimum is not None:
             shown = {name: tables.log_distance(best, optimum) for name, best in curves.best.items()}
             label = "log10 distance to the minimum"
+        first = 0 if optimum is not None else min(FIRST_SHOWN, length) - 1
         figures.curves(
-            shown,
-            range(1, length + 1),
+            {name: runs[:, first:] for name, runs in shown.items()},
+            range(first + 1, length + 1),
             labels=("iteration", label),
             path=self.pictures / experiment,
             every=max(1, length // 10),
@@ -232,8 +234,9 @@ The code of `tree` was never published. What its sources leave open (noise floor
 inside a leaf) was set on the synthetic function so that it does about as well there as reported (log10 distance
 above −4 at iteration 60, well below `tpe`), and is the same in every experiment. One thing was set on the
 compression problem: the process of a leaf reads all parameters of its path, because over the last node's alone the
-method did worse there than random search. The improvement it asks for inside a leaf is relative to the spread of all
-values, which on compression is large against what is left to gain: there that setting stops it early. Where a node has two choices it nests them, since it needs a tree.
+method did worse there than random search. The improvement it asks for inside a leaf is relative to the spread of
+all values, which on compression is large against what is left to gain: there that setting stops it early. Where a
+node has two choices it nests them, since it needs a tree.
 
 The paper's p-values of 0.003 are those of the normal approximation when all ten runs agree; SciPy's exact test gives
 0.001 then. Runs are paired by seed; a method with fewer runs is compared on the seeds it has.
