@@ -27,6 +27,10 @@ from addtree.suggest import check_acquisition, suggest
 _log = logging.getLogger("addtree")
 
 _FORMAT, _VERSION = "addtree optimizer", 1
+_VISITS = {
+    "map": 2,
+    "mle": 3,
+}  # of every option in the initial design; without a prior two leave one in two runs astray
 _REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many,
 _MAX_APPENDED = 100  # or by this many,
 _MAX_FIT = 256  # to at most so many of them;
@@ -99,7 +103,7 @@ class Optimizer:
         self._acquisition = acquisition
         self._encoding = Encoding(space)
         self._covariance = self._recipe.build(self._encoding)
-        self._n_initial = design_size(self._encoding) if n_initial is None else int(n_initial)
+        self._n_initial = design_size(self._encoding, _VISITS[fit]) if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
