@@ -14,7 +14,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from addtree.covariance import Gram
 from addtree.design import design_size, initial_design
 from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
@@ -22,12 +21,16 @@ from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
 from addtree.parameters import as_float, is_number
 from addtree.space import Config, Space
+from addtree.subset import informative
 from addtree.suggest import check_acquisition, suggest
 
 _log = logging.getLogger("addtree")
 
 _FORMAT, _VERSION = "addtree optimizer", 1
-_REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many
+_REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many,
+_MAX_APPENDED = 100  # or by this many,
+_MAX_FIT = 256  # to at most so many of them;
+_MAX_ROWS = 2000  # and the posterior, exact, is that of at most so many
 _WARM_ITERATIONS = 20  # of a fit that starts from the last one
 _HUGE = 1e300  # sums and differences of values beyond are no floats; they count as this
 _ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
@@ -45,15 +48,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class _Model:
-    """The last fit: how many observations it saw, what it found, and the posterior it gave."""
+    """The last fit: how many observations there were, what it found, and the posterior it gave."""
 
     n: int
     fitted: Fitted
     posterior: Posterior
-
-    @classmethod
-    def of(cls, n: int, fitted: Fitted, gram: Gram, y: Array) -> _Model:
-        return cls(n, fitted, Posterior.of(gram, fitted.hyper, fitted.output.forward(y)))
 
 
 class Optimizer:
@@ -104,6 +103,7 @@ class Optimizer:
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
+        self._taken: set[bytes] = set()  # keys of the rows
         self._told: list[int] = []  # ids, in the order they were told
         self._asks = 0
         self._model: _Model | None = None
@@ -144,11 +144,13 @@ class Optimizer:
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
-        self._rows[trial.id] = self._encoding.encode([trial.config])[0]
+        row = self._encoding.encode([trial.config])
+        self._rows[trial.id] = row[0]
+        self._taken.update(self._encoding.keys(row))
         return trial
 
     def _suggest(self, turn: int, rng: np.random.Generator) -> Array:
-        taken = set(self._encoding.keys(np.array(list(self._rows.values())))) if self._rows else set()
+        taken = self._taken
         if len(self._trials) < self._n_initial:
             row = np.asarray(self._design[len(self._trials)])
             if self._encoding.keys(row[None])[0] not in taken:
@@ -181,9 +183,9 @@ class Optimizer:
     def _posterior(self, rng: np.random.Generator) -> tuple[Posterior, Array, Array]:
         """The model of what was told, conditioned on pending trials at their own means; with the X and y told."""
         n = len(self._told)
-        if self._model is None or n - self._model.n >= max(1, n // _REFIT):
-            self._model = self._fit_model(n, self._model, rng)
         X, y = self._observations(n)
+        if self._model is None or n - self._model.n >= min(max(1, n // _REFIT), _MAX_APPENDED):
+            self._model = self._fit_model(X, y, rng)
         posterior, fitted, n_fit = self._model.posterior, self._model.fitted, self._model.n
         if n > n_fit:
             posterior = posterior.condition(self._covariance.rows(X[n_fit:]), fitted.output.forward(y[n_fit:]))
@@ -193,16 +195,24 @@ class Optimizer:
             posterior = posterior.condition(rows, posterior.predict(rows)[0])
         return posterior, X, y
 
-    def _fit_model(self, n: int, last: _Model | None, rng: np.random.Generator) -> _Model:
-        X, y = self._observations(n)
-        gram = self._covariance.gram(self._covariance.rows(X))
-        if last is None or self._recipe.fit == "mle":
-            fitted = fit(self._recipe, gram, y, start=None if last is None else last.fitted.theta, restarts=2, rng=rng)
+    def _fit_model(self, X: Array, y: Array, rng: np.random.Generator) -> _Model:
+        gram = self._covariance.gram(self._covariance.rows(X[informative(y, _MAX_FIT)]))
+        values = y[informative(y, _MAX_FIT)]
+        last = None if self._model is None else self._model.fitted.theta
+        if self._recipe.fit == "mle":
+            fitted = fit(self._recipe, gram, values, start=last, restarts=2, rng=rng)
+        elif last is None:
+            fitted = fit(self._recipe, gram, values, rng=rng)
         else:
-            fitted = fit(
-                self._recipe, gram, y, start=last.fitted.theta, restarts=0, iterations=_WARM_ITERATIONS, rng=rng
-            )
-        return _Model.of(n, fitted, gram, y)
+            fitted = fit(self._recipe, gram, values, start=last, iterations=_WARM_ITERATIONS, rng=rng)
+        return self._condition(X, y, fitted)
+
+    def _condition(self, X: Array, y: Array, fitted: Fitted) -> _Model:
+        kept = informative(y, _MAX_ROWS)
+        rows = self._covariance.rows(X[kept])
+        return _Model(
+            len(y), fitted, Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y[kept]))
+        )
 
     # ------------------------------------------------------------------ tell
 
@@ -304,8 +314,8 @@ class Optimizer:
         if len(theta) != len(self._covariance.terms) + self._covariance.n_scales + 2 or not np.all(np.isfinite(theta)):
             raise ValueError("the model is of another covariance")
         X, y = self._observations(n)
-        fitted = restore(self._recipe, self._covariance, y, theta)
-        self._model = _Model.of(n, fitted, self._covariance.gram(self._covariance.rows(X)), y)
+        fitted = restore(self._recipe, self._covariance, y[informative(y, _MAX_FIT)], theta)
+        self._model = self._condition(X, y, fitted)
 
 
 def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:
