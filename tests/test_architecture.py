@@ -30,6 +30,7 @@ ORDER = (
     "candidates",
     "design",
     "suggest",
+    "subset",
     "regression",
     "optimizer",
     "minimize",

@@ -34,14 +34,19 @@ def test_gradient_by_every_hyperparameter(covariance, kind, warp):
 
 
 def test_prior_is_normal_with_a_common_unknown_mean():
-    """v ~ N(m·1, s²·I + p²·11ᵀ) in each group: the precision is the inverse of that, written out."""
+    """v ~ N(m·1, s²·I + p²·11ᵀ) in each group: the gradient is the inverse of that, written out, times v - m."""
     function = objective("additive+interactions", "map")
-    mains = np.flatnonzero([term.kind == "main" for term in function.covariance.terms])
+    mains = np.array(function.covariance.of_kind("main"))
     m, s, p = PRIOR["main"]
-    expected = np.linalg.inv(s**2 * np.eye(len(mains)) + p**2 * np.ones((len(mains), len(mains))))
-    np.testing.assert_allclose(function.precision[np.ix_(mains, mains)], expected, atol=1e-12)
-    np.testing.assert_array_equal(function.median[mains], m)
-    assert np.linalg.eigvalsh(function.precision).min() > 0
+    precision = np.linalg.inv(s**2 * np.eye(len(mains)) + p**2 * np.ones((len(mains), len(mains))))
+    away = np.random.default_rng(0).normal(size=len(mains))
+    theta = function.prior.median.copy()
+    np.testing.assert_array_equal(theta[mains], m)
+    theta[mains] += away
+    value, gradient = function.prior(theta)
+    assert value == pytest.approx(0.5 * away @ precision @ away)
+    np.testing.assert_allclose(gradient[mains], precision @ away, atol=1e-12)
+    np.testing.assert_allclose(np.delete(gradient, mains), 0.0, atol=1e-12)
 
 
 def test_mle_has_no_prior():

@@ -24,7 +24,7 @@ def test_a_flat_space_is_the_gp_of_scikit_learn(covariance):
         kernel = kernel + ConstantKernel(0.6) * Matern(scaled, nu=2.5)
     reference = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(rows.X, z)
     queries = k.rows(encoding.sample(20, np.random.default_rng(1)))
-    mean, variance = Posterior.of(k.gram(rows), hyper, z).predict(queries)
+    mean, variance = Posterior.of(k, hyper, rows, z).predict(queries)
     expected_mean, expected_std = reference.predict(queries.X, return_std=True)
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(np.sqrt(variance), expected_std, rtol=1e-5, atol=1e-6)
@@ -47,7 +47,7 @@ def test_the_gradient_of_the_likelihood_is_that_of_scikit_learn():
 def test_without_noise_the_posterior_goes_through_the_data():
     encoding, k = build(FLAT, "additive+interactions")
     rows, z = data(encoding, k, 10, 0)
-    posterior = Posterior.of(k.gram(rows), Hyperparameters(np.ones(2), np.full(3, 0.3), 1e-10), z)
+    posterior = Posterior.of(k, Hyperparameters(np.ones(2), np.full(3, 0.3), 1e-10), rows, z)
     mean, variance = posterior.predict(rows)
     np.testing.assert_allclose(mean, z, atol=1e-5)
     assert np.all(variance < 1e-5)
@@ -57,7 +57,7 @@ def test_without_noise_the_posterior_goes_through_the_data():
 def test_conditioning_returns_a_new_posterior():
     encoding, k = build(FLAT, "additive")
     rows, z = data(encoding, k, 6, 0)
-    posterior = Posterior.of(k.gram(rows[:4]), Hyperparameters(np.ones(1), np.ones(3), 1e-4), z[:4])
+    posterior = Posterior.of(k, Hyperparameters(np.ones(1), np.ones(3), 1e-4), rows[:4], z[:4])
     before = posterior.predict(rows)
     posterior.condition(rows[4:], z[4:])
     np.testing.assert_array_equal(posterior.predict(rows), before)
@@ -70,7 +70,7 @@ def test_a_value_in_another_block_changes_nothing():
     rows = k.rows(encoding.encode(configs))
     hyper = Hyperparameters(np.ones(2), np.full(k.n_scales, 0.3), 1e-6)
     queries = k.rows(encoding.encode([{"c": "a", "x": 0.3}]))
-    one = Posterior.of(k.gram(rows), hyper, np.array([1.0, 2.0, 3.0, 4.0]))
-    other = Posterior.of(k.gram(rows), hyper, np.array([1.0, 2.0, -300.0, 4e5]))
+    one = Posterior.of(k, hyper, rows, np.array([1.0, 2.0, 3.0, 4.0]))
+    other = Posterior.of(k, hyper, rows, np.array([1.0, 2.0, -300.0, 4e5]))
     assert len(one.factor.blocks) == 2
     np.testing.assert_array_equal(one.predict(queries), other.predict(queries))

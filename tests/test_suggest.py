@@ -19,7 +19,7 @@ def setting(covariance, seed=0):
     rng = np.random.default_rng(seed)
     X, z = encoding.sample(12, rng), rng.normal(size=12)
     hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), 1e-4)
-    return encoding, k, Posterior.of(k.gram(k.rows(X)), hyper, z), X, z
+    return encoding, k, Posterior.of(k, hyper, k.rows(X), z), X, z
 
 
 def ask(acquisition, encoding, posterior, X, z, *, seed=0, turn=1, taken=frozenset()):

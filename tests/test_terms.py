@@ -40,8 +40,8 @@ def test_interactions_read_all_above_and_options_have_offsets():
         ("offset", (), (("d", 1),), True),
         ("interaction", ("x",), (), False),
         ("interaction", ("x", "y"), (a,), False),
-        ("interaction", ("x", "y", "z"), (a, ("d", 0)), False),
-        ("interaction", ("x", "y"), (a, ("d", 1)), False),
+        ("interaction", ("x", "y", "z"), (("d", 0),), False),  # d occurs only there, so c=0 goes without saying
+        ("interaction", ("x", "y"), (("d", 1),), False),
         ("interaction", ("x",), (b,), False),
     }
 
@@ -52,9 +52,9 @@ def test_independent_choices_have_a_term_across_them():
 
 def test_independent_has_one_term_per_path_with_its_own_lengthscales():
     assert described(TREE, "independent") == {
-        ("main", ("x", "y", "z"), (("c", 0), ("d", 0)), True),
-        ("main", ("x", "y"), (("c", 0), ("d", 1)), True),
-        ("main", ("x",), (("c", 1),), True),
+        ("path", ("x", "y", "z"), (("c", 0), ("d", 0)), True),
+        ("path", ("x", "y"), (("c", 0), ("d", 1)), True),
+        ("path", ("x",), (("c", 1),), True),
     }
     terms = make_terms(Encoding(TREE), "independent")
     scales = [s for term in terms for s in term.scales]

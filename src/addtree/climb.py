@@ -27,21 +27,23 @@ def climb(
     function: Callable[[Array], tuple[Array, Array]],
     X: Array,
     free: Mask,
-    row: Index,
+    row: Index | None = None,
     *,
     steps: int = 40,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
     """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each in [0, 1].
 
-    Point b owns the entries of X[row[b]] that `free[b]` (B x D) marks; no two points own the same. Returns the best X
+    Point b owns the entries of X[row[b]] (of X[b], where no `row` is given) that `free[b]` (B x D) marks; no two
+    points own the same. Returns the best X
     found in so many steps and the values, none worse than at the start.
     """
     value, gradient = function(X)
     d = int(free.sum(axis=1).max(initial=0))
     if d == 0:
         return X, value
-    B, row = len(row), row[:, None]
+    row = (np.arange(len(X)) if row is None else row)[:, None]
+    B = len(row)
     columns = np.argsort(~free, axis=1, kind="stable")[:, :d]
     valid = free[np.arange(B)[:, None], columns]
     X = X.copy()

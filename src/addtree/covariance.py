@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from addtree.terms import ACTIVE, Kind, Term
 
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
+Counted: TypeAlias = Mask | csc_array  # B x T: which terms count for which moving point
 
 _SQRT5 = np.sqrt(5.0)
 _ALWAYS = -2  # the code of a condition that holds in every row
@@ -160,7 +162,7 @@ class Covariance:
     def rows(self, X: Array) -> Rows:
         """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
         columns, codes, gates = self._gates
-        values = X[:, columns]
+        values = X[:, columns] if X.shape[1] else np.full((len(X), len(columns)), np.nan)
         held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
         active = np.asarray(np.all(held[:, gates], axis=2))
         imputed = self.impute(X)
@@ -210,9 +212,12 @@ class Covariance:
         """The Gram matrix of rows as a function of the hyperparameters."""
         return Gram(self, rows)
 
-    def points(self, hyper: Hyperparameters, rows: Rows, X: Array, counted: csc_array, row: Index) -> Points:
+    def points(
+        self, hyper: Hyperparameters, rows: Rows, X: Array, counted: Counted, row: Index | None = None
+    ) -> Points:
         """The cross-covariance of moving points with rows, as a function of where the points are."""
-        return Points(self, hyper, rows, X, counted, row)
+        row = np.arange(len(X)) if row is None else row
+        return Points(self, hyper, rows, X, csc_array(counted), row)
 
     def squared_distance(self, column: int, u: Array, v: Array) -> Array:
         """Δ² in one column."""

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.sparse import csc_array
 
-from addtree.covariance import Covariance, Gram, Hyperparameters, Index, Mask, Rows, stack
+from addtree.covariance import Counted, Covariance, Gram, Hyperparameters, Index, Mask, Rows, stack
 from addtree.encoding import Array
 from addtree.factor import Factor, connected_blocks
 
@@ -101,7 +100,7 @@ class Posterior:
         reduction = np.sum(self.factor.half_solve(cross.T) ** 2, axis=0)
         return cross @ self.alpha, np.maximum(self.covariance.variance(self.hyper, active) - reduction, 0.0)
 
-    def at(self, X: Array, counted: csc_array, row: Index) -> Moments:
+    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
         """The moments of B moving points as a function of their positions (see `covariance.Points`).
 
         The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions X.

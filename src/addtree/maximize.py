@@ -19,7 +19,7 @@ from scipy.sparse import csc_array
 
 from addtree.acquisition import Acquisition
 from addtree.climb import climb
-from addtree.covariance import Covariance, Index, Rows
+from addtree.covariance import Counted, Covariance, Index, Rows
 from addtree.encoding import Array, Encoding
 from addtree.gp import Moments
 from addtree.parameters import Integer
@@ -37,7 +37,7 @@ class View(Protocol):
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance at rows."""
 
-    def at(self, X: Array, counted: csc_array, row: Index) -> Moments:
+    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
         """Mean, variance and pull-back at moving points in which only the counted terms count."""
 
 
@@ -194,9 +194,8 @@ def joint(
         return None
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
-    row = np.arange(len(starts))
-    moments = view.at(starts, csc_array(covariance.rows(starts).active), row)
-    climbed, _ = climb(_ascent(moments, acquisition), starts, free, row, steps=_CLIMB_STEPS)
+    moments = view.at(starts, covariance.rows(starts).active)
+    climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))

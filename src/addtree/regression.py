@@ -72,7 +72,8 @@ class AddTreeGP:
         """Mean and standard deviation of the function, without noise, at each configuration."""
         fitted, posterior = self._need_fit()
         mean, variance = posterior.predict(self._covariance.rows(self._encoding.encode(configs)))
-        return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
+        with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
+            return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
 
     def effects(self, config: Config) -> list[Effect]:
         """What each component contributes at a configuration; the means add up to the prediction.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csc_array
 
-from addtree.covariance import Index, Rows
+from addtree.covariance import Counted, Index, Rows
 from addtree.encoding import Array
 from addtree.gp import Moments, Posterior
 
@@ -74,15 +74,16 @@ class SamplePath:
         value = prior + cross @ self._correction
         return value, np.zeros_like(value)
 
-    def at(self, X: Array, counted: csc_array, row: Index) -> Moments:
+    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
         """The draw at moving points; the same form as `Posterior.at`."""
         posterior = self._posterior
         covariance = posterior.covariance
         points = covariance.points(posterior.hyper, posterior.rows, X, counted, row)
+        terms, at = csc_array(counted), np.arange(len(X)) if row is None else row
 
         def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)
-            prior, by_features = self._prior(covariance.rows(X).features, counted, row)
+            prior, by_features = self._prior(covariance.rows(X).features, terms, at)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
                 direct = covariance.by_columns(by_features(by_mean))
