@@ -65,3 +65,16 @@ def test_a_flat_function_stays_where_it_is():
     found, value = climb(lambda X: (np.ones(len(X)), np.zeros_like(X)), X, np.ones(X.shape, dtype=bool))
     np.testing.assert_array_equal(found, X)
     np.testing.assert_array_equal(value, [1.0, 1.0])
+
+
+def test_points_that_share_a_row_climb_each_on_its_own():
+    """Two points in one row, each with a column of its own: f_b = -(x_b - centre_b)²."""
+    centre = np.array([0.2, 0.9])
+
+    def function(X):
+        return -((X[0] - centre) ** 2), -2.0 * (X - centre)
+
+    free = np.eye(2, dtype=bool)
+    found, value = climb(function, np.full((1, 2), 0.5), free, np.zeros(2, dtype=np.intp))
+    np.testing.assert_allclose(found, [centre], atol=1e-5)
+    np.testing.assert_allclose(value, 0.0, atol=1e-8)

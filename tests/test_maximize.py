@@ -108,3 +108,12 @@ def test_a_space_without_parameters_is_searched():
     row, value = decomposed(posterior, k, encoding, lambda d: ucb(beta(d, 4)), np.random.default_rng(0))
     assert space.validate(encoding.decode(row))
     assert value == 0.0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_top_between_two_integers_does_not_round_to_less_than_the_best(seed):
+    encoding, k, posterior = fitted(Space(i=Integer(0, 2), j=Integer(0, 2)), "additive", n=4, seed=seed)
+    goal = ucb(beta(np.array(2.0), 5))
+    _, value = decomposed(posterior, k, encoding, lambda d: goal, np.random.default_rng(seed))
+    everywhere = goal(*posterior.predict(k.rows(encoding.enumerate())))[0]
+    assert value == pytest.approx(everywhere.max(), abs=1e-6)

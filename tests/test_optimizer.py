@@ -120,12 +120,16 @@ def test_ask_4_gives_four_different_trials(told):
     assert all(t.state == "pending" for t in trials)
 
 
-def test_pending_trials_count():
-    """A suggestion is not repeated while its trial is pending, and the next one lies elsewhere."""
-    optimizer = Optimizer(at.Space(x=at.Real(0, 1)), seed=0)
-    run(optimizer, 8, lambda c: (c["x"] - 0.5) ** 2 + 0.3 * math.sin(30 * c["x"]))
-    one, other = optimizer.ask(2)
-    assert abs(one.config["x"] - other.config["x"]) > 1e-6
+@pytest.mark.parametrize("seed", range(4))
+def test_pending_trials_count(seed):
+    """Where a trial is pending there is less left to learn: the next suggestion lies elsewhere."""
+    optimizer = Optimizer(at.Space(x=at.Real(0, 1)), seed=seed, n_initial=1, acquisition="ucb")
+    for x in (0.0, 0.15, 0.5, 0.9, 1.0):
+        optimizer.tell({"x": x}, math.sin(6 * x))
+    alone = optimizer.suggest(1)["x"]
+    assert optimizer.suggest(3)["x"] == pytest.approx(alone, abs=0.01)  # not for chance
+    optimizer.expect({"x": alone})
+    assert abs(optimizer.suggest(3)["x"] - alone) > 0.02
 
 
 def test_tell_in_any_order_by_trial_or_id():
@@ -191,6 +195,13 @@ def test_a_finite_space_is_seen_whole_before_anything_repeats_and_still_answers_
     assert len({json.dumps(c) for c in configs[:9]}) == 9
     for config in configs[9:]:
         FINITE.validate(config)
+
+
+def test_the_last_configuration_of_a_finite_space_is_found():
+    """Half of all random draws are the one without k: the last values of k have to be looked for."""
+    space = at.Space(c=at.Choice(a=at.Space(), b=at.Space(k=at.Integer(1, 150))))
+    trials = Optimizer(space, seed=0, n_initial=1).ask(151)
+    assert len({json.dumps(t.config) for t in trials}) == space.n_configs == 151
 
 
 def test_a_finite_space_all_pending_still_answers():

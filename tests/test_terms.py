@@ -61,6 +61,21 @@ def test_independent_has_one_term_per_path_with_its_own_lengthscales():
     assert sorted(scales) == list(range(6))
 
 
+def test_a_choice_found_in_two_places_is_told_apart_by_the_way_there():
+    """k occurs under both options of c, and so whenever c does; what is below it still has two places."""
+    k = Choice(u=Space(w=unit), v=Space())
+    space = Space(c=Choice(a=Space(y=unit, k=k), b=Space(z=unit, k=k)))
+    encoding = Encoding(space)
+    found = described(space, "additive+interactions")
+    for name, option in (("y", 0), ("z", 1)):
+        assert ("interaction", (name, "w") if name < "w" else ("w", name), (("c", option), ("k", 0)), False) in found
+    for config in ({"c": "a", "y": 0.5, "k": "u", "w": 0.5}, {"c": "b", "z": 0.5, "k": "v"}):
+        x = encoding.encode([config])[0]
+        for term in make_terms(encoding, "additive+interactions"):
+            if all(x[j] == o for j, o in term.gate if o != ACTIVE) and all(o != ACTIVE for _, o in term.gate):
+                assert not any(x[j] != x[j] for j in term.columns), term.label  # no term reads what is inactive
+
+
 def test_labels_are_for_people():
     labels = [term.label for term in make_terms(Encoding(TREE), "additive+interactions")]
     assert labels[:3] == ["x", "y", "z"]

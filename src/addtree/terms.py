@@ -15,6 +15,8 @@ Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,8 +85,10 @@ def _offsets(encoding: Encoding) -> list[Term]:
 def _interactions(encoding: Encoding) -> list[Term]:
     space, terms = encoding.space, []
     own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
+    # Not `conditions`: a choice under every option of another is always active, and still in several places.
+    places = Counter(name for node in space.nodes for name, _ in node.choices)
     for i, node in enumerate(space.nodes):
-        gate = _gate(encoding, node.location)
+        gate = _gate(encoding, node.location, places)
         above = tuple(column for depth in range(len(node.location)) for column in own[node.location[:depth]])
         groups = [(*above, *own[node.location])]
         if len(node.choices) > 1:
@@ -96,12 +100,12 @@ def _interactions(encoding: Encoding) -> list[Term]:
     return terms
 
 
-def _gate(encoding: Encoding, location: Location) -> Gate:
+def _gate(encoding: Encoding, location: Location, places: Mapping[str, int]) -> Gate:
     """What tells a location: its last option, and those before it as far as the choices also occur elsewhere."""
     pairs: list[tuple[int, int]] = []
     for choice, option in reversed(location):
         pairs.insert(0, (encoding.index[choice], option))
-        if len(encoding.space.conditions[choice]) == 1:
+        if places[choice] == 1:
             break
     return tuple(pairs)
 
