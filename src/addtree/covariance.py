@@ -245,7 +245,7 @@ class Gram:
         self._inverse2 = hyper.lengthscales**-2
         self._k, self._dk = _kernel(self._delta2 @ self._inverse2, self._n_smooth)
         self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
-        below = np.bincount(self._flat, self._a * self._k, minlength=n * n).reshape(n, n)
+        below = _add_up(self._flat, self._a * self._k, n * n).reshape(n, n)
         K = below + below.T
         K[np.diag_indices(n)] = self._active @ np.where(self._covariance.constant, 0.0, hyper.amplitudes)
         Z = self._active[:, self._covariance.constant]
@@ -326,13 +326,18 @@ class Points:
         B, n = self._shape
         delta = np.nan_to_num(X, nan=0.5).ravel()[self._variable] - self._seen
         scaled = self._weight * delta
-        r2 = self._base + np.bincount(self._pair, scaled * delta, minlength=len(self._base))
+        r2 = self._base + _add_up(self._pair, scaled * delta, len(self._base))
         k, dk = _kernel(r2, self._n_smooth)
-        K = self._fixed + np.bincount(self._flat, self._amplitude * k, minlength=B * n).reshape(B, n)
+        K = self._fixed + _add_up(self._flat, self._amplitude * k, B * n).reshape(B, n)
 
         def gradient(W: Array) -> Array:
             by_r2 = W.ravel()[self._flat] * self._amplitude * dk
             by_x = 2.0 * by_r2[self._pair] * scaled
-            return np.bincount(self._variable, by_x, minlength=X.size).reshape(X.shape)
+            return _add_up(self._variable, by_x, X.size).reshape(X.shape)
 
         return K, gradient
+
+
+def _add_up(index: Index, weights: Array, n: int) -> Array:
+    """The sum of the weights per index; unlike bincount's, of floats even where there are none."""
+    return np.bincount(index, weights, minlength=n).astype(np.float64, copy=False)

@@ -7,7 +7,7 @@ import logging
 import math
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -111,13 +111,14 @@ class Optimizer:
         self._asks += 1
         return self.expect(self.suggest(self._asks))
 
-    def suggest(self, turn: int) -> dict[str, Any]:
+    def suggest(self, turn: int, *, pending: Sequence[Config] = ()) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
         The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller with a
-        number of its own for each trial (one that several processes agree on) gives that.
+        number of its own for each trial (one that several processes agree on) gives that. `pending` are configurations
+        under evaluation just now that were not asked for here; nothing remains of them afterwards.
         """
-        return self._encoding.decode(self._suggest(turn, self._rng(turn)))
+        return self._encoding.decode(self._suggest(turn, self._rng(turn), self._encoding.encode(pending)))
 
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
@@ -128,14 +129,14 @@ class Optimizer:
         self._rows[trial.id] = self._encoding.encode([trial.config])[0]
         return trial
 
-    def _suggest(self, turn: int, rng: np.random.Generator) -> Array:
-        taken = set(self._encoding.keys(np.array(list(self._rows.values())))) if self._rows else set()
+    def _suggest(self, turn: int, rng: np.random.Generator, elsewhere: Array) -> Array:
+        taken = set(self._encoding.keys(np.array([*self._rows.values(), *elsewhere])))
         if len(self._trials) < self._n_initial:
             row = self._design[len(self._trials)]
             if self._encoding.keys(row[None])[0] not in taken:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):
-            posterior, X, y = self._posterior(rng)
+            posterior, X, y = self._posterior(rng, elsewhere)
             found = suggest(self._acquisition, posterior, self._encoding, X, y, taken=taken, turn=turn, rng=rng)
             if found is not None:
                 return found
@@ -157,7 +158,7 @@ class Optimizer:
         y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told])
         return X, np.where(np.isnan(y), np.nanmax(y), y)
 
-    def _posterior(self, rng: np.random.Generator) -> tuple[Posterior, Array, Array]:
+    def _posterior(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Posterior, Array, Array]:
         """The model fitted to what was told, conditioned on pending trials at their own means; with X and y told."""
         X, y = self._observations()
         rows = self._covariance.rows(X)
@@ -168,6 +169,7 @@ class Optimizer:
         fitted = self._fitted[1]
         posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y))
         pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+        pending += list(elsewhere)
         if pending:
             new = self._covariance.rows(np.array(pending))
             posterior = posterior.condition(new, posterior.predict(new)[0])
