@@ -1,7 +1,7 @@
 """The tree behind configurations that somebody else's code produced.
 
-Code that asks for parameters one by one declares no space; it only shows, trial by trial, which parameters it asked for.
-A parameter that is present exactly when another one takes certain values hangs under it.
+Code that asks for parameters one by one declares no space; it only shows, trial by trial, which ones it asked for. A
+parameter that is present exactly when another one takes certain values hangs under it.
 
 symbol  shape   meaning
 P       n x m   whether parameter j was asked for in trial i
@@ -9,16 +9,17 @@ C       n x m   its position among its values, -1 where it is absent or has too 
 O       n x m   when it was asked for: 0 is the first of the trial
 T       n       a set of trials, as a mask
 
-The explanation of a parameter is the simplest decision tree over *gates* (discrete parameters present throughout T) that says
-when it is there. Few trials leave room for several: then fewer distinct values win, then a gate asked for before the
-parameter, then the nearest one. What no gate explains stays at the node where it was seen, and its value is filled in
-where it is missing. The result depends on the set of trials, not on their order.
+The explanation of a parameter is the simplest decision tree over *gates* (discrete parameters present throughout T)
+that says when it is there. Few trials leave room for several: then fewer distinct values win, then a gate asked for
+before the parameter, then the nearest one. What no gate explains stays at the node where it was seen, and its value is
+filled in where it is missing. The result depends on the set of trials, not on their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +118,7 @@ class _Search:
                 cost += below
                 where |= {(self.names[g], int(value)) if parent is None else parent for parent in found}
                 pattern.append(found)
-            switches = sum(a != b for a, b in zip(pattern, pattern[1:], strict=False))
+            switches = sum(a != b for a, b in pairwise(pattern))
             cost += switches if self.ordered[g] else len(values) - 1
             if (cost, distance) < best[0]:
                 best = ((cost, distance), frozenset(where))
@@ -138,7 +139,7 @@ def assemble(
 ) -> Space:
     """The space in which every parameter hangs where `parents` says; the options of a choice are positions.
 
-    seen  the positions of a gate that some trial had. An ordered gate's other positions open what the nearest one opens.
+    seen  the positions of a gate that some trial had; an ordered gate's other positions open what the nearest one opens
 
     Where that is no tree of choices (a parameter would be there twice), what hangs in several places moves to the root.
     """

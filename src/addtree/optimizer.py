@@ -131,8 +131,9 @@ class Optimizer:
 
     def _suggest(self, turn: int, rng: np.random.Generator, elsewhere: Array) -> Array:
         taken = set(self._encoding.keys(np.array([*self._rows.values(), *elsewhere])))
-        if len(self._trials) < self._n_initial:
-            row = self._design[len(self._trials)]
+        known = len(self._trials) + len(elsewhere)
+        if known < self._n_initial:
+            row = self._design[known]
             if self._encoding.keys(row[None])[0] not in taken:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):

@@ -16,6 +16,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree.design import design_size
 from addtree.encoding import Array, Encoding
 from addtree.errors import ConfigError, OptionError
 from addtree.optimizer import Optimizer
@@ -28,7 +29,8 @@ _log = logging.getLogger("addtree")
 LOST = "addtree:lost"  # system attribute of a failed trial whose worker died: it says nothing about its configuration
 _SUGGESTED = "addtree:suggested"  # system attribute: the parameters suggested, for other workers to see at once
 _PIECE = 2045  # characters that every storage can hold in one attribute
-_STRETCH = 3  # times n_startup_trials: startup goes on that long while some option has not been seen
+_STRETCH = 3  # times n_startup_trials: startup goes on for so long while some option has not been seen
+_SETTLED = 30  # finished trials after which the structure is inferred anew only for a trial that contradicts it
 _RETRIES = 5  # times to choose again when another worker took the same configuration in the same moment
 
 
@@ -37,12 +39,14 @@ class AddTreeSampler(BaseSampler):
 
     space             the space, where it is known; else it is inferred from the trials seen so far
     seed              an int makes a study reproducible (one worker, same order); None draws one
-    n_startup_trials  trials that spread over the space and its options before the model is used
+    n_startup_trials  trials that spread over the space before the model is used; up to three times as many where it
+                      takes them to see every option. A declared space has the initial design of `Optimizer` within
+                      that limit, and one worker then gets the very configurations that `Optimizer` would give
     constraints_func  gives a trial's constraints, each violated where positive; `Trial.set_constraint` works as well
 
-    Failed trials count as bad as the worst value, pruned ones by their last intermediate value. Infeasible trials count as
-    worse than every feasible value seen when they ended, the more the larger the sum of their violations; while there is no
-    feasible trial, the violation itself is minimised. Trials of other workers that are still running are taken into account.
+    Failed trials count as bad as the worst value, pruned ones by their last intermediate value. Infeasible trials count
+    as worse than every feasible value known when they ended, the more the larger the sum of their violations; while
+    there is no feasible trial, the violation itself is minimised. Running trials of other workers are accounted for.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -107,7 +111,7 @@ class AddTreeSampler(BaseSampler):
             for attempt in range(_RETRIES):
                 params = {**memory.suggest(trial, self._rng(trial, attempt)), **fixed}
                 self._publish(study, trial, params)
-                memory.sync(study, self._n_startup)
+                memory.sync(study)
                 if not memory.taken(params, except_for=trial.number):
                     break
             memory.suggested = {trial.number: params}
@@ -142,15 +146,15 @@ class AddTreeSampler(BaseSampler):
     def _remember(self, study: Study) -> _Memory:
         """What is known of the study, up to date; reading from the storage is incremental there."""
         if self._memory is None or not self._memory.is_of(study):
-            self._memory = _Memory(study, self._space, self._seed)
-        self._memory.sync(study, self._n_startup)
+            self._memory = _Memory(study, self._space, self._seed, self._n_startup)
+        self._memory.sync(study)
         return self._memory
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, trial.number, purpose])
 
     def _publish(self, study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
-        """Write the suggestion into the storage, so that other workers see it before the objective asked for all of it."""
+        """Write the suggestion into the storage: other workers see it before the objective has asked for all of it."""
         try:
             text = json.dumps(params)
         except TypeError:  # a category that JSON cannot hold: the others see it once the objective asks for it
@@ -162,29 +166,28 @@ class AddTreeSampler(BaseSampler):
 class _Memory:
     """What a sampler remembers of one study, so that each call reads only what is new."""
 
-    def __init__(self, study: Study, space: Space | None, seed: int) -> None:
+    def __init__(self, study: Study, space: Space | None, seed: int, n_startup: int) -> None:
         self._storage, self._study_id = study._storage, study._study_id
-        self._declared, self._seed = space, seed
+        self._declared, self._seed, self._n_startup = space, seed, n_startup
         self._sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0  # the model minimises
         self._finished: dict[int, FrozenTrial] = {}
         self._running: list[FrozenTrial] = []
         self._told: set[int] = set()
         self._feasible: tuple[float, float] | None = None  # least and largest value of a feasible trial
         self._warned = False
-        self._n_startup = 0
         self.optimizer: Optimizer | None = None
         self.translation: Translation | None = None
         self.counts: dict[str, dict[Any, int]] = {}
         self.suggested: dict[int, dict[str, Any]] = {}
+        self._translate()
 
     def is_of(self, study: Study) -> bool:
         return self._storage is study._storage and self._study_id == study._study_id
 
     # ------------------------------------------------------------------ reading
 
-    def sync(self, study: Study, n_startup: int) -> None:
+    def sync(self, study: Study) -> None:
         """Read the trials, and tell the optimizer of those that finished since the last time."""
-        self._n_startup = n_startup
         trials = study.get_trials(deepcopy=False)
         self._running = [t for t in trials if t.state == TrialState.RUNNING]
         new = [t for t in trials if t.state.is_finished() and t.number not in self._finished and _counts(t)]
@@ -194,10 +197,17 @@ class _Memory:
                 key = trial.distributions[name].to_internal_repr(value)
                 by_value = self.counts.setdefault(name, {})
                 by_value[key] = by_value.get(key, 0) + 1
-        if new or self.translation is None:
+        if new and not self._settled(new):
             self._translate()
         if self.translation is not None:
             self._tell()
+
+    def _settled(self, new: list[FrozenTrial]) -> bool:
+        """Whether new trials show nothing new of a structure that many trials have confirmed."""
+        translation = self.translation
+        if not isinstance(translation, Inferred) or len(self._finished) <= _SETTLED:
+            return False
+        return all(translation.fits(trial) for trial in new)
 
     def _translate(self) -> None:
         finished = [self._finished[number] for number in sorted(self._finished)]
@@ -213,8 +223,10 @@ class _Memory:
 
     def _start_over(self) -> None:
         assert self.translation is not None
-        self.optimizer = Optimizer(self.translation.space, seed=self._seed, n_initial=1)
         self._encoding = Encoding(self.translation.space)
+        # a declared space has the optimizer's own design; an inferred one grows, and with it the design (`spread`)
+        design = 1 if self._declared is None else min(design_size(self._encoding), _STRETCH * self._n_startup)
+        self.optimizer = Optimizer(self.translation.space, seed=self._seed, n_initial=max(design, 1))
         self._told, self._feasible = set(), None
 
     def _tell(self) -> None:
@@ -261,16 +273,22 @@ class _Memory:
 
     def suggest(self, trial: FrozenTrial, rng: np.random.Generator) -> dict[str, Any]:
         """The parameters for a trial."""
-        assert self.optimizer is not None and self.translation is not None
+        assert self.optimizer is not None
+        assert self.translation is not None
         pending = [config for _, config in self._pending(trial.number)]
-        rows = self._rows(pending)
-        n_told = len(self.optimizer.trials)
-        starting = n_told < self._n_startup or (n_told < _STRETCH * self._n_startup and unseen(self._encoding, rows))
-        if starting:
-            config = self._encoding.decode(spread(self._encoding, rows, rng))
+        if self._declared is None and self._starting(pending):
+            config = self._encoding.decode(spread(self._encoding, self._rows(pending), rng))
         else:
-            config = self.optimizer.suggest(trial.number, pending=pending)
+            config = self.optimizer.suggest(trial.number + 1, pending=pending)  # Optimizer.ask counts from 1
         return self.translation.params(config)
+
+    def _starting(self, pending: list[dict[str, Any]]) -> bool:
+        """Whether to spread over what is known of the space rather than to trust the model."""
+        assert self.optimizer is not None
+        told = len(self.optimizer.trials)
+        if told >= self._n_startup and told < _STRETCH * self._n_startup:
+            return unseen(self._encoding, self._rows(pending))
+        return told < self._n_startup
 
     def _rows(self, pending: list[dict[str, Any]]) -> Array:
         assert self.optimizer is not None
@@ -280,7 +298,7 @@ class _Memory:
         """Configurations that others are evaluating."""
         found = []
         for trial in self._running:
-            params = {**_published(trial), **trial.params}
+            params = {**published(trial), **trial.params}
             if trial.number != mine and params:
                 config = self._config(trial, params)
                 if config is not None:
@@ -323,8 +341,9 @@ def _feasible(trial: FrozenTrial) -> bool:
     return all(c <= 0 for c in trial.constraints.values())
 
 
-def _published(trial: FrozenTrial) -> dict[str, Any]:
-    pieces = []
+def published(trial: FrozenTrial) -> dict[str, Any]:
+    """The parameters suggested for a running trial, whether or not its objective has asked for them yet."""
+    pieces: list[str] = []
     while (piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}")) is not None:
         pieces.append(piece)
     try:
@@ -355,7 +374,7 @@ def _draw(distribution: BaseDistribution, counts: dict[Any, int], rng: np.random
     assert isinstance(distribution, (FloatDistribution, IntDistribution))
     low, high, u = distribution.low, distribution.high, rng.random()
     if isinstance(distribution, IntDistribution) and not distribution.log:
-        return low + int(rng.integers((high - low) // distribution.step + 1)) * distribution.step
+        return distribution.low + int(rng.integers(round((high - low) / distribution.step) + 1)) * distribution.step
     if distribution.step is not None and not distribution.log:
         return _nearest(
             distribution, low + int(rng.integers(round((high - low) / distribution.step) + 1)) * distribution.step

@@ -1,7 +1,7 @@
 """An initial design that grows one configuration at a time, for spaces that are still being discovered.
 
-Options that were seen least come first, in proportion to what lies below them; each number goes to an empty stratum of its
-range. With c values seen there are 2^k > c strata, so one is always empty.
+Options that were seen least come first, in proportion to what lies below them; each number goes to an empty stratum of
+its range. With c values seen there are 2^k > c strata, so one is always empty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def spread(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
         for j, options in encoding.node_choices[i]:
             row[j] = _rarest(X[~np.isnan(X[:, j]), j], needed[list(options)], rng)
             queue.append(options[int(row[j])])
-    return encoding.snap(row[None])[0]
+    snapped: Array = encoding.snap(row[None])[0]
+    return snapped
 
 
 def unseen(encoding: Encoding, X: Array) -> bool:

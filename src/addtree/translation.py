@@ -1,8 +1,8 @@
 """Between Optuna's world and ours: distributions and domains, trials and configurations.
 
-A *translation* is a space together with the way from a trial's parameters to a configuration of that space and back. There are
-two: of a space the user declared, whose values are used as they stand, and of one inferred from trials, where categories and
-steps are positions (so that any value can be a category).
+A *translation* is a space together with the way from a trial's parameters to a configuration of that space and back.
+There are two: of a space the user declared, whose values are used as they stand, and of one inferred from trials, where
+categories and steps are positions (so that any value can be a category).
 """
 
 from __future__ import annotations
@@ -26,8 +26,15 @@ _CHANGES = 2  # times that a range may change for good; a range that changes mor
 class Translation(Protocol):
     """A space, and what Optuna calls its parts."""
 
-    space: Space
-    distributions: Mapping[str, BaseDistribution]
+    @property
+    def space(self) -> Space:
+        """The space."""
+        ...
+
+    @property
+    def distributions(self) -> Mapping[str, BaseDistribution]:
+        """The distribution of each parameter."""
+        ...
 
     def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
         """A trial's parameters as a configuration, or a ConfigError where they are none."""
@@ -59,7 +66,7 @@ class Declared:
 
     def __init__(self, space: Space, seen: Mapping[str, BaseDistribution]) -> None:
         self.space = space
-        # whole numbers as labels may be asked for by suggest_int as well as by suggest_categorical: wait for the first trial
+        # whole numbers as labels may be asked for by suggest_int or by suggest_categorical: the first trial tells
         self.distributions = {
             name: seen.get(name, distribution_of(domain))
             for name, domain in space.variables.items()
@@ -141,7 +148,8 @@ class Codec:
         if isinstance(d, CategoricalDistribution):
             return int(d.to_internal_repr(value))
         assert isinstance(d, (IntDistribution, FloatDistribution))
-        return round((value - d.low) / (d.step or 1))
+        position: int = round((value - d.low) / (d.step or 1))
+        return position
 
     def value(self, position: int) -> Any:
         """The value at a position."""
@@ -157,8 +165,8 @@ class Codec:
 class Inferred:
     """The translation of the space that a set of trials shows.
 
-    What a trial lacks although the space has it there (no gate explained its absence) is filled in with the middle of its
-    range; what it has in excess is left out.
+    What a trial lacks although the space has it there (no gate explained its absence) is filled in with the middle of
+    its range; what it has in excess is left out.
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
@@ -207,6 +215,17 @@ class Inferred:
                 queue.append(options[int(self.space.variables[name].encode(config[name]))])
         return config
 
+    def fits(self, trial: FrozenTrial) -> bool:
+        """Whether a trial has just the parameters, in just the ranges, that the space has for it."""
+        if any(self.distributions.get(name) != d for name, d in trial.distributions.items()):
+            return False
+        try:
+            config = self.config(trial.params, complete=trial.state == TrialState.COMPLETE)
+        except ConfigError:
+            return False
+        asked = trial.params.keys() & self.space.variables.keys()
+        return asked == config.keys() or (trial.state != TrialState.COMPLETE and asked <= config.keys())
+
     def _inner(self, name: str, value: Any) -> Any:
         codec, domain = self._codecs[name], self.space.variables[name]
         inner = codec.position(value) if codec.stepped or isinstance(domain, Choice) else value
@@ -225,7 +244,7 @@ class Inferred:
 def _current(seen: Sequence[BaseDistribution]) -> BaseDistribution:
     """The distribution to go by where a name had several, oldest first.
 
-    A range that changed for good is what it is now. One that comes and goes depends on another parameter: take all of it.
+    A range that changed for good is what it is now. One that comes and goes depends on another parameter: take it all.
     """
     runs = [seen[0]]
     for distribution in seen[1:]:
