@@ -17,7 +17,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree.design import design_size
-from addtree.encoding import Array, Encoding
+from addtree.encoding import Encoding
 from addtree.errors import ConfigError, OptionError
 from addtree.optimizer import Optimizer
 from addtree.space import Space
@@ -276,23 +276,22 @@ class _Memory:
         assert self.optimizer is not None
         assert self.translation is not None
         pending = [config for _, config in self._pending(trial.number)]
-        if self._declared is None and self._starting(pending):
-            config = self._encoding.decode(spread(self._encoding, self._rows(pending), rng))
-        else:
+        config = self._spread(pending, rng) if self._declared is None else None
+        if config is None:
             config = self.optimizer.suggest(trial.number + 1, pending=pending)  # Optimizer.ask counts from 1
         return self.translation.params(config)
 
-    def _starting(self, pending: list[dict[str, Any]]) -> bool:
-        """Whether to spread over what is known of the space rather than to trust the model."""
+    def _spread(self, pending: list[dict[str, Any]], rng: np.random.Generator) -> dict[str, Any] | None:
+        """The next configuration of the startup; None where it is over."""
         assert self.optimizer is not None
-        told = len(self.optimizer.trials)
-        if told >= self._n_startup and told < _STRETCH * self._n_startup:
-            return unseen(self._encoding, self._rows(pending))
-        return told < self._n_startup
-
-    def _rows(self, pending: list[dict[str, Any]]) -> Array:
-        assert self.optimizer is not None
-        return self._encoding.encode([t.config for t in self.optimizer.trials] + pending)
+        rows = self._encoding.encode([t.config for t in self.optimizer.trials] + pending)
+        if len(rows) >= _STRETCH * self._n_startup:
+            return None
+        if len(rows) >= self._n_startup and not unseen(self._encoding, rows):
+            return None
+        row = spread(self._encoding, rows, rng)
+        taken = self._encoding.keys(row[None])[0] in self._encoding.keys(rows)
+        return None if taken else self._encoding.decode(row)
 
     def _pending(self, mine: int) -> list[tuple[int, dict[str, Any]]]:
         """Configurations that others are evaluating."""

@@ -1,7 +1,7 @@
 """Optuna's own contract for samplers, inherited whole.
 
-AddTreeSampler is single-objective, so `MultiObjectiveSamplerTestCase` does not apply: `SingleOnlySamplerTestCase` asserts
-the clear error instead.
+AddTreeSampler is single-objective, so `MultiObjectiveSamplerTestCase` does not apply: `SingleOnlySamplerTestCase`
+asserts the clear error instead.
 """
 
 from __future__ import annotations
