@@ -40,8 +40,13 @@ from addtree.study import (
 from addtree.target import Target, ask_config, load_space
 from addtree.workers import Job, NoSuccessError, run
 
-_CODES: dict[type[AddTreeError], int] = {NoSuccessError: 1, StorageError: 3, StudyError: 4}
-_WRONG, _INTERRUPTED = 2, 130
+
+class InterruptedRunError(AddTreeError):
+    """The user ended a run before its time."""
+
+
+_CODES: dict[type[AddTreeError], int] = {NoSuccessError: 1, StorageError: 3, StudyError: 4, InterruptedRunError: 130}
+_WRONG = 2
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 _screen = Console(stderr=True, highlight=False)
@@ -60,9 +65,6 @@ def main() -> None:
     except AddTreeError as error:
         print(f"addtree: {error}", file=sys.stderr)
         sys.exit(next((code for kind, code in _CODES.items() if isinstance(error, kind)), _WRONG))
-    except KeyboardInterrupt:
-        print("addtree: interrupted; the same command goes on from here", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
 
 
 @app.command("run")
@@ -78,8 +80,11 @@ def run_command(
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command again goes on where it stopped."""
     job = Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize)
-    with _bar(trials) as watch:
-        done = run(job, watch)
+    try:
+        with _bar(trials) as watch:
+            done = run(job, watch)
+    except KeyboardInterrupt:
+        raise InterruptedRunError("interrupted; the same command goes on from here") from None
     _summary(job.study, done)
 
 

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 import optuna
+import sqlalchemy
+import sqlalchemy.event
 import sqlalchemy.exc
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages._heartbeat import BaseHeartbeat
@@ -104,18 +106,33 @@ def open_storage(url: str) -> BaseStorage:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # the heartbeat
             try:
-                return optuna.storages._CachedStorage(
-                    RDBStorage(
-                        url,
-                        engine_kwargs={"connect_args": wait, "pool_pre_ping": backend != "sqlite"},
-                        heartbeat_interval=_BEAT,
-                        grace_period=_GRACE,
-                    )
+                storage = RDBStorage(
+                    url,
+                    engine_kwargs={"connect_args": wait, "pool_pre_ping": backend != "sqlite"},
+                    heartbeat_interval=_BEAT,
+                    grace_period=_GRACE,
                 )
             except ImportError:
                 raise StorageError(
                     f"storage {hide_password(url)}: no driver for {backend}; install addtree[postgres] for PostgreSQL"
                 ) from None
+        if backend == "sqlite":
+            _one_at_a_time(storage.engine)
+        return optuna.storages._CachedStorage(storage)
+
+
+def _one_at_a_time(engine: sqlalchemy.Engine) -> None:
+    """Let every SQLite transaction take the lock first: else two workers read that a ticket waits, and both take it."""
+
+    @sqlalchemy.event.listens_for(engine, "connect")
+    def leave_transactions_to_us(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+
+    @sqlalchemy.event.listens_for(engine, "begin")
+    def lock_first(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()  # of connections made before
 
 
 def open_study(
@@ -318,6 +335,32 @@ def _is_dead(owner: dict[str, Any] | None) -> bool:
 # ---------------------------------------------------------------------- working
 
 
+class Interrupt:
+    """A request to stop. It breaks into the user's objective, but never into the storage: work looks out for it."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._breakable = False
+
+    def request(self) -> None:
+        """Ask to stop; raises KeyboardInterrupt where the objective is running."""
+        self.requested = True
+        if self._breakable:
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt where somebody asked to stop."""
+        if self.requested:
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        self._breakable = True
+        self.check()
+
+    def __exit__(self, *error: object) -> None:
+        self._breakable = False
+
+
 def work(
     study: optuna.Study,
     target: Target,
@@ -325,13 +368,16 @@ def work(
     total: int,
     until: float | None = None,
     stop: Callable[[optuna.Study], bool] = lambda study: False,
+    interrupt: Interrupt | None = None,
 ) -> None:
     """Run trials until `total` are finished, by whomever; or the time is `until`, or `stop(study)` says so.
 
-    An objective that raises or returns no number fails its trial, and the work goes on. KeyboardInterrupt gives the
-    trial in hand back, to be run again, and goes through.
+    An objective that raises or returns no number fails its trial, and the work goes on. An interrupt gives the trial in
+    hand back, to be run again, and comes out as a KeyboardInterrupt.
     """
+    interrupt = interrupt or Interrupt()
     while until is None or time.monotonic() < until:
+        interrupt.check()
         release_dead(study)
         trial = claim(study, total)
         if trial is None:
@@ -341,7 +387,7 @@ def work(
             continue
         try:
             with _heartbeat(study._storage, trial._trial_id):
-                run_trial(study, trial, target)
+                run_trial(study, trial, target, interrupt)
         except BaseException:
             frozen = study._storage.get_trial(trial._trial_id)
             if not frozen.state.is_finished():
@@ -351,12 +397,14 @@ def work(
             return
 
 
-def run_trial(study: optuna.Study, trial: optuna.Trial, target: Target) -> None:
+def run_trial(study: optuna.Study, trial: optuna.Trial, target: Target, interrupt: Interrupt) -> None:
     """Evaluate a trial and store what came out."""
     try:
-        value = target.evaluate(trial)
+        value = target.evaluate(trial, interrupt)
     except optuna.TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
+    except optuna.exceptions.StorageInternalError:
+        raise
     except Exception as error:
         text = str(error) if isinstance(error, AddTreeError) else f"{type(error).__name__}: {error}"
         trial.set_user_attr(ERROR, text[:2000])

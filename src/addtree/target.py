@@ -9,6 +9,7 @@ import math
 import numbers
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,11 @@ class Target:
     objective: Callable[[Any], Any]
     space: Space | None
 
-    def evaluate(self, trial: optuna.Trial) -> float:
-        """The value of a trial, as a finite float."""
-        value = self.objective(trial if self.space is None else ask_config(trial, self.space))
+    def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> float:
+        """The value of a trial, as a finite float; the objective itself runs inside `guard`."""
+        argument = trial if self.space is None else ask_config(trial, self.space)
+        with guard:
+            value = self.objective(argument)
         plain = getattr(value, "item", lambda: value)()  # NumPy scalars and arrays of one number
         if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
             raise ObjectiveError(f"the objective returned {value!r}; return a number")

@@ -20,6 +20,7 @@ from optuna.trial import TrialState
 from addtree.errors import AddTreeError
 from addtree.study import (
     ERROR,
+    Interrupt,
     Progress,
     StudyError,
     open_storage,
@@ -58,7 +59,7 @@ class Job:
 def run(job: Job, watch: Callable[[Progress], None] = lambda progress: None) -> Progress:
     """Run a study to its total; `watch` sees every step. A KeyboardInterrupt leaves the study ready to go on."""
     target = load(job.file)
-    with storage_errors(job.storage), interruptible():
+    with storage_errors(job.storage), interruptible(signal.SIGINT, signal.SIGTERM) as interrupt:
         study = open_study(open_storage(job.storage), job.study, target, seed=job.seed, maximize=job.maximize)
         release_dead(study)
         watch(progress(study))
@@ -69,9 +70,9 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda progress: None) -> 
                 watch(progress(study))
                 return hopeless(study, job.trials)
 
-            work(study, target, total=job.trials, until=until, stop=step)
+            work(study, target, total=job.trials, until=until, stop=step, interrupt=interrupt)
         else:
-            _supervise(job, study, until, watch)
+            _supervise(job, study, until, watch, interrupt)
         done = progress(study)
         watch(done)
         if hopeless(study, job.trials):
@@ -87,22 +88,22 @@ def hopeless(study: optuna.Study, total: int) -> bool:
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM end the work in order; a second SIGINT does it the hard way."""
+def interruptible(*numbers: signal.Signals) -> Iterator[Interrupt]:
+    """Turn the first of these signals into a request to stop in order; a second one does it the hard way."""
+    interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interrupt
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in numbers}
 
-    def once(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise KeyboardInterrupt
+    def handle(number: int, frame: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        interrupt.request()
 
     for number in before:
-        signal.signal(number, once)
+        signal.signal(number, handle)
     try:
-        yield
+        yield interrupt
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -111,7 +112,9 @@ def interruptible() -> Iterator[None]:
 # ---------------------------------------------------------------------- several processes
 
 
-def _supervise(job: Job, study: optuna.Study, until: float | None, watch: Callable[[Progress], None]) -> None:
+def _supervise(
+    job: Job, study: optuna.Study, until: float | None, watch: Callable[[Progress], None], interrupt: Interrupt
+) -> None:
     """Keep the workers going until the total is reached; replace one that was killed."""
     context = multiprocessing.get_context("spawn")
     errors = context.SimpleQueue()
@@ -130,6 +133,7 @@ def _supervise(job: Job, study: optuna.Study, until: float | None, watch: Callab
     try:
         while alive:
             time.sleep(_POLL)
+            interrupt.check()
             for process in [p for p in alive if not p.is_alive()]:
                 alive.remove(process)
                 killed = process.exitcode is not None and process.exitcode < 0
@@ -144,7 +148,7 @@ def _supervise(job: Job, study: optuna.Study, until: float | None, watch: Callab
         for process in alive:
             process.join()
         raise
-    if not errors.empty():
+    if not errors.empty() and progress(study).finished < job.trials:
         raise StudyError(errors.get())
 
 
@@ -158,16 +162,15 @@ def _worker(job: Job, timeout: float | None, errors: Any) -> None:
         return (parent is not None and not parent.is_alive()) or hopeless(study, job.trials)
 
     try:
-        with storage_errors(job.storage), interruptible():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with storage_errors(job.storage), interruptible(signal.SIGTERM) as interrupt:
             target = load(job.file)
             study = open_study(open_storage(job.storage), job.study, target, seed=job.seed, maximize=job.maximize)
             until = None if timeout is None else time.monotonic() + timeout
-            work(study, target, total=job.trials, until=until, stop=stop)
+            work(study, target, total=job.trials, until=until, stop=stop, interrupt=interrupt)
     except KeyboardInterrupt:
         pass
-    except AddTreeError as error:
-        errors.put(str(error))
+    except Exception as error:
+        errors.put(str(error) if isinstance(error, AddTreeError) else f"a worker ended with {error!r}")
         raise SystemExit(1) from None
 
 
