@@ -24,18 +24,16 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from addtree.errors import AddTreeError
+from addtree.storage import StorageError, storage_at
 from addtree.study import (
     ERROR,
     Progress,
-    StorageError,
     StudyError,
     is_lost,
     load_study,
-    open_storage,
     open_study,
     progress,
     space_of,
-    storage_errors,
 )
 from addtree.target import Target, ask_config, load_space
 from addtree.workers import Job, NoSuccessError, run
@@ -91,8 +89,7 @@ def run_command(
 @app.command()
 def status(study: Name = None, storage: Storage = _STORAGE) -> None:
     """How far a study is; without a name, all of them."""
-    with storage_errors(storage):
-        opened = open_storage(storage)
+    with storage_at(storage) as opened:
         names = [study] if study is not None else sorted(optuna.get_all_study_names(opened))
         table = Table("study", "complete", "pruned", "failed", "running", "best value")
         for name in names:
@@ -109,11 +106,11 @@ def best(
     as_json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
     """The best configuration so far."""
-    with storage_errors(storage):
-        opened = load_study(open_storage(storage), study)
-        trial = progress(opened).best
+    with storage_at(storage) as opened:
+        found = load_study(opened, study)
+        name, trial = found.study_name, progress(found).best
     if trial is None:
-        raise StudyError(f"study {opened.study_name!r} has no value yet")
+        raise StudyError(f"study {name!r} has no value yet")
     if as_json:
         print(json.dumps({"id": trial.number, "value": trial.value, "config": trial.params}))
         return
@@ -130,8 +127,8 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="FILE.csv or FILE.json; else stdout.")] = None,
 ) -> None:
     """All trials, as CSV or JSON."""
-    with storage_errors(storage):
-        trials = load_study(open_storage(storage), study).get_trials(deepcopy=False)
+    with storage_at(storage) as opened:
+        trials = load_study(opened, study).get_trials(deepcopy=False)
     rows = [_row(trial) for trial in trials if trial.state != TrialState.WAITING]
     if output is None:
         _write_csv(rows, sys.stdout)
@@ -158,8 +155,7 @@ def suggest(
 ) -> None:
     """A configuration to try, as one line of JSON with its id; give its value back with `addtree tell`."""
     declared = None if space is None else load_space(space)
-    with storage_errors(storage):
-        opened = open_storage(storage)
+    with storage_at(storage) as opened:
         if declared is not None:
             found = open_study(opened, study, Target(_nothing, declared), seed=seed, maximize=maximize)
         else:
@@ -185,8 +181,8 @@ def tell(
     number = _float(value)
     if value is not None and not math.isfinite(number):
         raise StudyError(f"value {value!r} is not a finite number; give a number, or --failed")
-    with storage_errors(storage):
-        found = load_study(open_storage(storage), study)
+    with storage_at(storage) as opened:
+        found = load_study(opened, study)
         known = {t.number: t for t in found.get_trials(deepcopy=False)}
         if trial not in known or known[trial].state != TrialState.RUNNING:
             state = known[trial].state.name.lower() if trial in known else "unknown"

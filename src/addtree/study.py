@@ -15,7 +15,6 @@ import os
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +22,10 @@ from typing import Any
 
 import numpy as np
 import optuna
-import sqlalchemy
-import sqlalchemy.event
-import sqlalchemy.exc
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage
 from optuna.storages._heartbeat import BaseHeartbeat
-from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.engine import make_url
 
 from addtree.errors import AddTreeError
 from addtree.optuna import LOST, AddTreeSampler, published
@@ -41,13 +35,7 @@ from addtree.target import Target
 _SPACE, _SEED = "addtree:space", "addtree:seed"  # user attributes of a study
 ERROR = "addtree:error"  # user attribute of a failed trial: why
 _OWNER, _RETRY = "addtree:owner", "addtree:retry_of"  # system attributes of a trial
-_BEAT, _GRACE = 30, 150  # seconds: how often a worker shows that it lives, and when others take it for dead
 _POLL = 0.2  # seconds between two looks while other workers hold the last tickets
-_TIMEOUT = 60  # seconds that a write waits for other workers' writes
-
-
-class StorageError(AddTreeError):
-    """The storage cannot be used: unreachable, damaged, not writable, or no storage at all."""
 
 
 class StudyError(AddTreeError, ValueError):
@@ -55,84 +43,6 @@ class StudyError(AddTreeError, ValueError):
 
 
 # ---------------------------------------------------------------------- opening
-
-
-def hide_password(url: str) -> str:
-    """The URL as it may be shown.
-
-    >>> hide_password("postgresql://me:secret@host/db")
-    'postgresql://me:***@host/db'
-    """
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except sqlalchemy.exc.ArgumentError:
-        return url
-
-
-@contextlib.contextmanager
-def storage_errors(url: str) -> Iterator[None]:
-    """Turn what a storage raises into one StorageError on one line."""
-    shown = hide_password(url)
-    try:
-        yield
-    except optuna.exceptions.StorageInternalError as error:
-        raise StorageError(f"storage {shown}: {_one_line(error.__cause__ or error)}") from error
-    except (sqlalchemy.exc.SQLAlchemyError, OSError, RuntimeError) as error:
-        raise StorageError(f"storage {shown}: {_one_line(error)}") from error
-
-
-def _one_line(error: BaseException) -> str:
-    text = str(getattr(error, "orig", None) or error).strip().splitlines()
-    return text[0] if text else type(error).__name__
-
-
-def open_storage(url: str) -> BaseStorage:
-    """The storage at an Optuna URL; a plain path is an SQLite file, or a journal where it ends in .journal."""
-    if "://" not in url:
-        url = f"journal:///{url}" if url.endswith(".journal") else f"sqlite:///{url}"
-    with storage_errors(url):
-        if url.startswith("journal:///"):
-            return JournalStorage(JournalFileBackend(url.removeprefix("journal:///")))
-        try:
-            backend = make_url(url).get_backend_name()
-            make_url(url).get_dialect()
-        except (sqlalchemy.exc.ArgumentError, sqlalchemy.exc.NoSuchModuleError):
-            raise StorageError(
-                f"storage {url!r} is no storage URL; use sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
-            ) from None
-        except ImportError as error:
-            raise StorageError(f"storage {hide_password(url)}: {error}; PostgreSQL wants addtree[postgres]") from None
-        wait = {"sqlite": {"timeout": _TIMEOUT}, "postgresql": {"connect_timeout": 10}}.get(backend, {})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # the heartbeat
-            try:
-                storage = RDBStorage(
-                    url,
-                    engine_kwargs={"connect_args": wait, "pool_pre_ping": backend != "sqlite"},
-                    heartbeat_interval=_BEAT,
-                    grace_period=_GRACE,
-                )
-            except ImportError:
-                raise StorageError(
-                    f"storage {hide_password(url)}: no driver for {backend}; install addtree[postgres] for PostgreSQL"
-                ) from None
-        if backend == "sqlite":
-            _one_at_a_time(storage.engine)
-        return optuna.storages._CachedStorage(storage)
-
-
-def _one_at_a_time(engine: sqlalchemy.Engine) -> None:
-    """Let every SQLite transaction take the lock first: else two workers read that a ticket waits, and both take it."""
-
-    @sqlalchemy.event.listens_for(engine, "connect")
-    def leave_transactions_to_us(connection: Any, record: Any) -> None:
-        connection.isolation_level = None
-
-    @sqlalchemy.event.listens_for(engine, "begin")
-    def lock_first(connection: sqlalchemy.Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    engine.dispose()  # of connections made before
 
 
 def open_study(
@@ -425,7 +335,7 @@ def _heartbeat(storage: BaseStorage, trial_id: int) -> Iterator[None]:
         while True:
             with contextlib.suppress(Exception):  # a lost beat is made up for by the next
                 storage.record_heartbeat(trial_id)
-            if over.wait(_BEAT):
+            if over.wait(storage.get_heartbeat_interval()):
                 return
 
     thread = threading.Thread(target=beat, daemon=True)

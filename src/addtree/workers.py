@@ -18,16 +18,15 @@ import optuna
 from optuna.trial import TrialState
 
 from addtree.errors import AddTreeError
+from addtree.storage import storage_at
 from addtree.study import (
     ERROR,
     Interrupt,
     Progress,
     StudyError,
-    open_storage,
     open_study,
     progress,
     release_dead,
-    storage_errors,
     work,
 )
 from addtree.target import load
@@ -59,8 +58,8 @@ class Job:
 def run(job: Job, watch: Callable[[Progress], None] = lambda progress: None) -> Progress:
     """Run a study to its total; `watch` sees every step. A KeyboardInterrupt leaves the study ready to go on."""
     target = load(job.file)
-    with storage_errors(job.storage), interruptible(signal.SIGINT, signal.SIGTERM) as interrupt:
-        study = open_study(open_storage(job.storage), job.study, target, seed=job.seed, maximize=job.maximize)
+    with storage_at(job.storage) as storage, interruptible(signal.SIGINT, signal.SIGTERM) as interrupt:
+        study = open_study(storage, job.study, target, seed=job.seed, maximize=job.maximize)
         release_dead(study)
         watch(progress(study))
         until = None if job.timeout is None else time.monotonic() + job.timeout
@@ -162,9 +161,9 @@ def _worker(job: Job, timeout: float | None, errors: Any) -> None:
         return (parent is not None and not parent.is_alive()) or hopeless(study, job.trials)
 
     try:
-        with storage_errors(job.storage), interruptible(signal.SIGTERM) as interrupt:
+        with storage_at(job.storage) as storage, interruptible(signal.SIGTERM) as interrupt:
             target = load(job.file)
-            study = open_study(open_storage(job.storage), job.study, target, seed=job.seed, maximize=job.maximize)
+            study = open_study(storage, job.study, target, seed=job.seed, maximize=job.maximize)
             until = None if timeout is None else time.monotonic() + timeout
             work(study, target, total=job.trials, until=until, stop=stop, interrupt=interrupt)
     except KeyboardInterrupt:

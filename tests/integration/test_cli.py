@@ -17,7 +17,8 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree import cli
-from addtree.study import is_lost, open_storage
+from addtree.storage import storage_at
+from addtree.study import is_lost
 
 SPACE = """
 import addtree as at
@@ -47,7 +48,8 @@ def write(text: str, name: str = "task.py") -> str:
 
 
 def trials(name: str = "task", storage: str = "addtree.db") -> list[optuna.trial.FrozenTrial]:
-    return optuna.load_study(study_name=name, storage=open_storage(storage)).trials
+    with storage_at(storage) as opened:
+        return optuna.load_study(study_name=name, storage=opened).trials
 
 
 def finished(name: str = "task", storage: str = "addtree.db") -> list[optuna.trial.FrozenTrial]:
@@ -138,7 +140,7 @@ def test_bad_files(
 
 
 BAD_STORAGES = [
-    ("unreachable", "postgresql://nobody@127.0.0.1:1/none", "127.0.0.1"),
+    ("unreachable", "postgresql://nobody@127.0.0.1:1/none", "refused"),
     ("corrupt", "sqlite:///corrupt.db", "file is not a database"),
     ("no URL", "nosuch://x/y", "is no storage URL"),
     ("folder missing", "sqlite:///no/such/folder/x.db", "unable to open database file"),
