@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.errors import SpaceError
-from addtree.parameters import Parameter
+from addtree.parameters import Parameter, Scalar
 from addtree.space import Choice, Space
 
 MAX_OPTIONS = 32  # a parameter with more values than that opens nothing
@@ -51,10 +51,14 @@ class Seen:
 
 @dataclass(frozen=True)
 class Gate:
-    """A discrete parameter: how many values it has, and whether they have an order."""
+    """A discrete parameter: how many values it has, whether they have an order, and what its options are called.
+
+    labels  the options of the choice that it becomes; by default the positions of its values
+    """
 
     n_values: int
     ordered: bool
+    labels: tuple[Scalar, ...] | None = None
 
 
 def infer(trials: Sequence[Seen], gates: Mapping[str, Gate]) -> dict[str, frozenset[Parent]]:
@@ -146,18 +150,19 @@ def assemble(
     once: dict[str, frozenset[Parent]] = {n: p if len(p) == 1 else frozenset([None]) for n, p in parents.items()}
     for attempt in (parents, once):
         try:
-            return _assemble(attempt, domains, gates, seen)
+            return hang(attempt, domains, gates, seen)
         except SpaceError:
             continue
     return Space(domains)
 
 
-def _assemble(
+def hang(
     parents: Mapping[str, frozenset[Parent]],
     domains: Mapping[str, Parameter],
     gates: Mapping[str, Gate],
     seen: Callable[[str], set[int]],
 ) -> Space:
+    """`assemble` to the letter: a SpaceError where what `parents` says is no tree of choices."""
     opened: dict[tuple[str, int], list[str]] = {}
     for name in domains:
         for parent in parents[name]:
@@ -177,12 +182,13 @@ def _assemble(
 
     def choice(name: str, mine: set[int]) -> Choice:
         known = seen(name) | mine
+        labels = gates[name].labels or range(gates[name].n_values)
         options = {}
-        for position in range(gates[name].n_values):
+        for position, label in enumerate(labels):
             source = position
             if gates[name].ordered and position not in known:
                 source = min(known, key=lambda k: (abs(k - position), k))
-            options[position] = Space({other: child(other) for other in opened.get((name, source), ())})
+            options[label] = Space({other: child(other) for other in opened.get((name, source), ())})
         return Choice(options)
 
     return Space({name: child(name) for name in domains if None in parents[name]})

@@ -93,7 +93,7 @@ class AddTreeSampler(BaseSampler):
         """Every parameter seen so far, or declared."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            translation = self._remember(study).translation
+            translation = self._remember(study, trial).translation
             return {} if translation is None else dict(translation.distributions)
 
     def sample_relative(
@@ -102,7 +102,7 @@ class AddTreeSampler(BaseSampler):
         """The parameters that are active in the configuration suggested."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            memory = self._remember(study)
+            memory = self._remember(study, trial)
             if memory.translation is None:
                 return {}
             fixed = trial.system_attrs.get("fixed_params", {})
@@ -114,7 +114,7 @@ class AddTreeSampler(BaseSampler):
                 memory.sync(study)
                 if not memory.taken(params, except_for=trial.number):
                     break
-            memory.suggested = {trial.number: params}
+            memory.plan(trial, params)
             return {name: value for name, value in params.items() if name in search_space}
 
     def sample_independent(
@@ -123,7 +123,7 @@ class AddTreeSampler(BaseSampler):
         """A value for a parameter that was not suggested, or was suggested out of the range it has this time."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            memory = self._remember(study)
+            memory = self._remember(study, trial)
             planned = memory.suggested.get(trial.number, {})
             if param_name in planned:
                 value = _nearest(param_distribution, planned[param_name])
@@ -143,11 +143,13 @@ class AddTreeSampler(BaseSampler):
             )
         study._storage.set_trial_system_attr(trial._trial_id, "constraints", constraints)
 
-    def _remember(self, study: Study) -> _Memory:
-        """What is known of the study, up to date; reading from the storage is incremental there."""
+    def _remember(self, study: Study, trial: FrozenTrial) -> _Memory:
+        """What is known of the study, up to date at the beginning of the trial."""
         if self._memory is None or not self._memory.is_of(study):
             self._memory = _Memory(study, self._space, self._seed, self._n_startup)
-        self._memory.sync(study)
+        if self._memory.latest != trial.number:
+            self._memory.sync(study)
+            self._memory.latest = trial.number
         return self._memory
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
@@ -175,6 +177,7 @@ class _Memory:
         self._told: set[int] = set()
         self._feasible: tuple[float, float] | None = None  # least and largest value of a feasible trial
         self._warned = False
+        self.latest: int | None = None  # the trial for which the storage was last read
         self.optimizer: Optimizer | None = None
         self.translation: Translation | None = None
         self.counts: dict[str, dict[Any, int]] = {}
@@ -303,6 +306,12 @@ class _Memory:
                 if config is not None:
                     found.append((trial.number, config))
         return found
+
+    def plan(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
+        """Keep what was suggested while the trial runs: its objective may ask for a part of it in another range."""
+        running = {t.number for t in self._running}
+        self.suggested = {number: plan for number, plan in self.suggested.items() if number in running}
+        self.suggested[trial.number] = params
 
     def taken(self, params: dict[str, Any], *, except_for: int) -> bool:
         """Whether another worker is evaluating that very configuration."""

@@ -78,7 +78,7 @@ def located(space: Space) -> dict[str, frozenset[Location]]:
     return {name: frozenset(condition) for name, condition in space.conditions.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 2**32 - 1))
 def test_the_structure_inferred_is_the_one_declared(space: Space, seed: int) -> None:
     assert located(Inferred(trials_of(space, seed)).space) == located(space)
