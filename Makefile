@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
 LINTED := src tests benchmarks examples
 
 # One BLAS thread: the matrices are small, and timings stay comparable.
@@ -26,12 +27,20 @@ format: $(READY)
 	$(BIN)/ruff check --fix $(LINTED)
 	$(BIN)/ruff format $(LINTED)
 
-bench: $(READY)
-	$(BIN)/python benchmarks/synthetic.py
+# BENCH takes options, e.g. make bench BENCH='--tasks function --methods addtree random --seeds 3'
+bench: $(BENCH_READY)
+	$(BIN)/python -m benchmarks.run $(BENCH)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+# PyTorch first and alone, so that a build without CUDA that is already there (or that TORCH names) is kept.
+TORCH ?= torch==2.13.0
+$(BENCH_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	touch $@
 
 clean:

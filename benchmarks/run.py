@@ -2,7 +2,7 @@
 
 Each run (task, method, seed) leaves one JSON file, written when it is complete. A run whose file is there is not
 repeated, so an interrupted benchmark goes on where it stopped, and a failed run (its traceback lies beside) is tried
-again.
+again. At the end the report is written beside the runs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks import peers, tasks
+from benchmarks import peers, report, tasks
+from benchmarks.files import RESULTS, write
 
-RESULTS = Path(__file__).with_name("results")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -91,13 +91,6 @@ def evaluate(run: Run) -> dict[str, Any]:
     }
 
 
-def write(path: Path, text: str) -> None:
-    """All or nothing: a reader never sees half a file."""
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_text(text)
-    part.replace(path)
-
-
 def work(run: Run) -> tuple[float, float, str | None]:
     """In a worker: do a run and keep its result or its traceback; (best value, seconds, error)."""
     begun = time.perf_counter()
@@ -123,6 +116,7 @@ def execute(runs: Iterable[Run], jobs: int) -> Iterator[tuple[Run, float, float,
     for run in order:
         run.marker.unlink(missing_ok=True)
     while todo:
+        before = len(todo)
         # spawn, not fork: libraries with threads of their own do not survive a fork
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             waiting = {pool.submit(work, run): run for run in order if run in todo}
@@ -140,6 +134,8 @@ def execute(runs: Iterable[Run], jobs: int) -> Iterator[tuple[Run, float, float,
             todo.discard(run)
             run.marker.unlink()
             yield run, math.nan, math.nan, "the process died"
+        if len(todo) == before:
+            raise RuntimeError("the workers die before they begin a run; try one with --jobs 1 and read what it prints")
 
 
 def plan(names: Sequence[str], methods: Sequence[str], seeds: Iterable[int], budget: int, out: Path) -> list[Run]:
@@ -185,7 +181,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = f"best {best:.6g} in {seconds:.1f} s" if error is None else f"FAILED: {error}"
         print(f"[{done}/{len(runs)}] {run.task} {run.method} seed {run.seed}: {outcome}; {left / 60:.0f} min left")
         sys.stdout.flush()
-    print(f"{len(runs) - failures} runs done, {failures} failed; results in {given.out}")
+    print(f"{len(runs) - failures} runs done, {failures} failed; results in {given.out}\n")
+    report.main(["--results", str(given.out), "--budget", str(given.budget), "--tasks", *given.tasks])
     return int(failures > 0)
 
 

@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from addtree import Space, problems
 from benchmarks import real, yahpo
+from benchmarks.files import REFERENCES
 from benchmarks.yahpo import MissingDataError
 
-__all__ = ["FAMILIES", "REFERENCES", "TASKS", "MissingDataError", "Task", "load", "matching"]
-
-REFERENCES = Path(__file__).with_name("references.json")
+__all__ = ["TASKS", "MissingDataError", "Task", "family", "load", "matching", "reference"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +30,6 @@ class Task:
     objective: Callable[[Mapping[str, Any]], float]
     reference: float | None
     exact: bool = False
-
-    @property
-    def family(self) -> str:
-        """The part of the name before the first slash."""
-        return family(self.name)
 
 
 Builder = Callable[[], problems.Problem | tuple[Space, Callable[[Mapping[str, Any]], float]]]
@@ -72,11 +65,8 @@ TASKS: dict[str, Builder] = {
 
 
 def family(name: str) -> str:
-    """The family of a task's name."""
+    """The family of a task: its name up to the slash."""
     return name.split("/", 1)[0]
-
-
-FAMILIES = tuple(dict.fromkeys(map(family, TASKS)))
 
 
 def matching(patterns: Iterable[str]) -> list[str]:
@@ -95,6 +85,14 @@ def load(name: str) -> Task:
     built = TASKS[name]()
     if isinstance(built, problems.Problem):
         return Task(name, built.space, built.objective, built.optimum, exact=True)
-    space, objective = built
+    return Task(name, *built, reference(name))
+
+
+def reference(name: str) -> float | None:
+    """The known optimum of a task or the best value on record, without building what is slow to build."""
+    if family(name) == "function":
+        built = TASKS[name]()
+        assert isinstance(built, problems.Problem)
+        return built.optimum
     known = json.loads(REFERENCES.read_text()) if REFERENCES.exists() else {}
-    return Task(name, space, objective, known[name]["value"] if name in known else None)
+    return float(known[name]["value"]) if name in known else None

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ SHARES = {"acc", "auc", "f1"}  # targets to maximise, in [0, 1]: what is minimis
 
 def folder(scenario: str) -> Path:
     """The folder of a scenario, or a MissingDataError that says how to get it."""
+    if find_spec("onnxruntime") is None:
+        raise MissingDataError(f"yahpo/{scenario}: onnxruntime is not installed; pip install -e '.[bench]'")
     root = os.environ.get("ADDTREE_DATA")
     if root is None:
         raise MissingDataError(f"yahpo/{scenario}: ADDTREE_DATA is not set; {WHERE} in ADDTREE_DATA")

@@ -12,7 +12,6 @@ from addtree.parameters import Parameter
 from benchmarks.peers import Config
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
 
 
 class Study:
@@ -64,19 +63,25 @@ def _suggest(trial: Any, name: str, domain: Parameter | Choice) -> Any:
 
 def tpe(space: Space, seed: int) -> Study:
     """TPE with its defaults."""
-    return Study(space, optuna.samplers.TPESampler(seed=seed))
+    return Study(space, _sampler("TPESampler", seed=seed))
 
 
 def tpe_group(space: Space, seed: int) -> Study:
     """Multivariate TPE over groups, what Optuna recommends for conditional spaces."""
-    return Study(space, optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, constant_liar=False))
+    return Study(space, _sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
 
 
 def gp(space: Space, seed: int) -> Study:
     """The GP sampler as a user meets it; conditional parameters are drawn at random."""
-    return Study(space, optuna.samplers.GPSampler(seed=seed))
+    return Study(space, _sampler("GPSampler", seed=seed))
 
 
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler when the user flattens the space by hand."""
-    return Study(space, optuna.samplers.GPSampler(seed=seed), flat=True)
+    return Study(space, _sampler("GPSampler", seed=seed), flat=True)
+
+
+def _sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return getattr(optuna.samplers, name)(**options)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from addtree import Space
+from addtree import Optimizer, Space, Trial
 from benchmarks.peers import Config
 
 
@@ -17,15 +16,15 @@ class AddTree:
     options: dict[str, Any] = {}  # noqa: RUF012 - read only
 
     def __init__(self, space: Space, seed: int) -> None:
-        self._optimizer = import_module("addtree").Optimizer(space, seed=seed, **self.options)
-        self._trial: Any = None
+        self._optimizer = Optimizer(space, seed=seed, **self.options)
+        self._trial: Trial | None = None
 
     def ask(self) -> Config:
         self._trial = self._optimizer.ask()
-        config: Config = self._trial.config
-        return config
+        return self._trial.config
 
     def tell(self, config: Config, value: float) -> None:
+        assert self._trial is not None
         self._optimizer.tell(self._trial, value)
 
 

@@ -24,7 +24,7 @@ _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
 def beta(dimension: Array, t: int) -> Array:
     """β_t = 0.2 d̃ log(2t), the paper's exploration weight after Kandasamy et al. (2015)."""
-    return 0.2 * dimension * np.log(2.0 * t)
+    return np.asarray(0.2 * dimension * np.log(2.0 * t))
 
 
 def ucb(weight: Array) -> Acquisition:

@@ -6,9 +6,9 @@ import numpy as np
 
 from addtree.encoding import Array, Encoding
 
-_ANYWHERE = 200  # uniform over the space
-_NEAR = 160  # around the incumbents
-_ACROSS = 80  # incumbents with one choice changed
+_ANYWHERE = 128  # uniform over the space
+_NEAR = 96  # around the incumbents
+_ACROSS = 48  # incumbents with one choice changed
 _INCUMBENTS = 6
 _WIDTHS = (0.3, 0.1, 0.03, 0.01, 0.001)  # of the unit interval
 

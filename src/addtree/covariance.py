@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from addtree.encoding import Array
-from addtree.terms import Term
+from addtree.terms import ACTIVE, Term
 
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
@@ -45,7 +45,7 @@ def matern52(r2: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows with what the covariance derives from them: activity (n x T) and features (n x F)."""
+    """Encoded rows, imputed, with what the covariance derives from them: activity (n x T) and features (n x F)."""
 
     X: Array
     active: Mask
@@ -60,8 +60,11 @@ class Rows:
 
 def stack(first: Rows, second: Rows) -> Rows:
     """The rows of both, in order."""
-    pairs = ((first.X, second.X), (first.active, second.active), (first.features, second.features))
-    return Rows(*(np.concatenate(pair) for pair in pairs))
+    return Rows(
+        np.concatenate([first.X, second.X]),
+        np.concatenate([first.active, second.active]),
+        np.concatenate([first.features, second.features]),
+    )
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,16 @@ class Covariance:
         return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
 
     @cached_property
+    def _categorical(self) -> Mask:
+        return np.array(self.n_codes) > 0
+
+    @cached_property
     def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number is one, k categories are k indicators."""
-        ends = np.cumsum([max(1, k) for k in self.n_codes])
-        return [list(range(end - max(1, k), end)) for end, k in zip(ends, self.n_codes, strict=True)]
+        """Per column, its features: a number is itself, k categories are k indicators behind all the columns."""
+        ends = len(self.n_codes) + np.cumsum(self.n_codes)
+        return [
+            list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, self.n_codes, strict=True))
+        ]
 
     @cached_property
     def _term_features(self) -> dict[int, tuple[Index, Index]]:
@@ -124,8 +133,7 @@ class Covariance:
 
     def by_columns(self, by_features: Array) -> Array:
         """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
-        first = [columns[0] for columns in self._feature_columns]
-        return np.where(np.array(self.n_codes) > 0, 0.0, by_features[:, first])
+        return np.where(self._categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
         """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
@@ -135,30 +143,31 @@ class Covariance:
             on = np.ones(len(X), dtype=bool)
             for column, code in term.gate:
                 if (column, code) not in gates:
-                    gates[column, code] = ~np.isnan(X[:, column]) if code < 0 else X[:, column] == code
+                    gates[column, code] = ~np.isnan(X[:, column]) if code == ACTIVE else X[:, column] == code
                 on &= gates[column, code]
             active[:, t] = on
-        features = np.zeros((len(X), sum(max(1, k) for k in self.n_codes)))
-        for j, (k, columns) in enumerate(zip(self.n_codes, self._feature_columns, strict=True)):
-            if k:
-                features[:, columns] = (X[:, j, None] == np.arange(k)) / np.sqrt(2.0)
-            else:
-                features[:, columns[0]] = np.nan_to_num(X[:, j], nan=0.5)
-        return Rows(self.impute(X), active, features)
+        imputed = self.impute(X)
+        features = [np.where(self._categorical, 0.0, imputed)]
+        features += [(X[:, j, None] == np.arange(k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
+        return Rows(imputed, active, np.concatenate(features, axis=1))
 
     def impute(self, X: Array) -> Array:
-        return np.where(np.isnan(X), np.where(np.array(self.n_codes) > 0, -1.0, 0.5), X)
+        """Inactive numbers at the middle of their range, inactive categories as one of their own.
+
+        Only a term that reads more than its gate makes active (across independent choices) ever sees these.
+        """
+        return np.where(np.isnan(X), np.where(self._categorical, -1.0, 0.5), X)
 
     # ------------------------------------------------------------------ values
 
     def variance(self, hyper: Hyperparameters, active: Mask) -> Array:
         """k(x, x) for rows with these activities."""
-        return active @ hyper.amplitudes
+        return np.asarray(active @ hyper.amplitudes)
 
     def cross(self, hyper: Hyperparameters, A: Rows, B: Rows) -> Array:
         """k(A, B), m x n."""
         a = np.where(self.constant, hyper.amplitudes, 0.0)
-        K: Array = (A.active * a) @ B.active.T.astype(float)
+        K = np.asarray((A.active * a) @ B.active.T.astype(float))
         for t in self.varying:
             rows, columns = np.flatnonzero(A.active[:, t]), np.flatnonzero(B.active[:, t])
             if len(rows) and len(columns):
@@ -167,9 +176,9 @@ class Covariance:
 
     def component(self, hyper: Hyperparameters, t: int, A: Rows, B: Rows) -> Array:
         """The part of k(A, B) that is term t."""
-        both = np.outer(A.active[:, t], B.active[:, t]).astype(float)
+        both = np.outer(A.active[:, t], B.active[:, t]).astype(np.float64)
         if self.constant[t]:
-            return both * hyper.amplitudes[t]
+            return np.asarray(both * hyper.amplitudes[t])
         return both * self._block(hyper, t, A.features, B.features)
 
     def _block(self, hyper: Hyperparameters, t: int, F: Array, G: Array) -> Array:
@@ -177,7 +186,7 @@ class Covariance:
         F, G = F[:, features] * weight, G[:, features] * weight
         r2 = np.sum(F * F, axis=1)[:, None] + np.sum(G * G, axis=1) - 2.0 * (F @ G.T)
         kernel = squared_exponential if self.terms[t].smooth else matern52
-        return hyper.amplitudes[t] * kernel(np.maximum(r2, 0.0))[0]
+        return np.asarray(hyper.amplitudes[t] * kernel(np.maximum(r2, 0.0))[0])
 
     def gram(self, rows: Rows) -> Gram:
         """The Gram matrix of rows as a function of the hyperparameters."""
@@ -207,6 +216,11 @@ def _kernel(r2: Array, n_smooth: int) -> tuple[Array, Array]:
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
+def _scatter(index: Index, values: Array, size: int) -> Array:
+    """A vector of this size with each value added at its index."""
+    return np.bincount(index, values, minlength=size).astype(np.float64, copy=False)
+
+
 class Gram:
     """K(θ) of fixed rows, without noise: `value` computes it, `gradient` pulls a weight matrix back to θ.
 
@@ -214,7 +228,7 @@ class Gram:
     """
 
     def __init__(self, covariance: Covariance, rows: Rows) -> None:
-        self._covariance, self._n = covariance, len(rows)
+        self.covariance, self.rows, self._n = covariance, rows, len(rows)
         self._active = rows.active.astype(float)
         flat, terms, sizes, entries = [], [], [], []
         offset = 0
@@ -245,12 +259,12 @@ class Gram:
         self._inverse2 = hyper.lengthscales**-2
         self._k, self._dk = _kernel(self._delta2 @ self._inverse2, self._n_smooth)
         self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
-        below = _add_up(self._flat, self._a * self._k, n * n).reshape(n, n)
-        K = below + below.T
-        K[np.diag_indices(n)] = self._active @ np.where(self._covariance.constant, 0.0, hyper.amplitudes)
-        Z = self._active[:, self._covariance.constant]
+        below = _scatter(self._flat, self._a * self._k, n * n).reshape(n, n)
+        K = np.asarray(below + below.T)
+        K[np.diag_indices(n)] = self._active @ np.where(self.covariance.constant, 0.0, hyper.amplitudes)
+        Z = self._active[:, self.covariance.constant]
         if Z.size:
-            K += (Z * hyper.amplitudes[self._covariance.constant]) @ Z.T
+            K += (Z * hyper.amplitudes[self.covariance.constant]) @ Z.T
         return K
 
     def gradient(self, hyper: Hyperparameters, W: Array) -> tuple[Array, Array]:
@@ -259,7 +273,7 @@ class Gram:
         w = 2.0 * W.ravel()[self._flat]  # a pair stands twice in K
         if len(w):
             by_amplitude[self._terms] += np.add.reduceat(w * self._k, self._starts)
-        constant = self._covariance.constant
+        constant = self.covariance.constant
         Z = self._active[:, constant]
         by_amplitude[constant] = np.sum((W @ Z) * Z, axis=0)
         by_scale = self._delta2_t @ (w * self._a * self._dk)
@@ -284,7 +298,7 @@ class Points:
 
     def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
         self._shape = (len(X), len(rows))
-        X = covariance.impute(X)
+        imputed = covariance.impute(X)
         a = np.where(covariance.constant, hyper.amplitudes, 0.0)
         self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
         self.variance = counted @ hyper.amplitudes
@@ -301,13 +315,14 @@ class Points:
             r2 = np.zeros(size)
             for column, scale in zip(term.columns, term.scales, strict=True):
                 inverse2 = 1.0 / (hyper.lengthscales[scale] ** 2 * len(term.columns))
-                if covariance.n_codes[column]:
-                    r2 += inverse2 * covariance.squared_distance(column, X[b, column], rows.X[i, column])
-                else:
-                    pair.append(np.arange(offset, offset + size))
-                    variable.append(b * X.shape[1] + column)
-                    seen.append(rows.X[i, column])
-                    weight.append(np.full(size, inverse2))
+                moves = np.repeat(~np.isnan(X[points, column]) & (covariance.n_codes[column] == 0), len(on))
+                still = inverse2 * covariance.squared_distance(column, imputed[b, column], rows.X[i, column])
+                r2 += np.where(moves, 0.0, still)
+                if (k := int(moves.sum())) > 0:
+                    pair.append(offset + np.flatnonzero(moves))
+                    variable.append(b[moves] * X.shape[1] + column)
+                    seen.append(rows.X[i[moves], column])
+                    weight.append(np.full(k, inverse2))
             flat.append(b * len(rows) + i)
             amplitude.append(np.full(size, hyper.amplitudes[t]))
             base.append(r2)
@@ -324,20 +339,15 @@ class Points:
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
         B, n = self._shape
-        delta = np.nan_to_num(X, nan=0.5).ravel()[self._variable] - self._seen
+        delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta
-        r2 = self._base + _add_up(self._pair, scaled * delta, len(self._base))
+        r2 = self._base + _scatter(self._pair, scaled * delta, len(self._base))
         k, dk = _kernel(r2, self._n_smooth)
-        K = self._fixed + _add_up(self._flat, self._amplitude * k, B * n).reshape(B, n)
+        K = self._fixed + _scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
 
         def gradient(W: Array) -> Array:
             by_r2 = W.ravel()[self._flat] * self._amplitude * dk
             by_x = 2.0 * by_r2[self._pair] * scaled
-            return _add_up(self._variable, by_x, X.size).reshape(X.shape)
+            return _scatter(self._variable, by_x, X.size).reshape(X.shape)
 
         return K, gradient
-
-
-def _add_up(index: Index, weights: Array, n: int) -> Array:
-    """The sum of the weights per index; unlike bincount's, of floats even where there are none."""
-    return np.bincount(index, weights, minlength=n).astype(np.float64, copy=False)

@@ -7,8 +7,9 @@ Rows that share no active term are independent, so the matrix of a tree without 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -21,7 +22,7 @@ from addtree.encoding import Array
 
 _log = logging.getLogger("addtree")
 
-_JITTER = 1e-12  # of the mean variance, ten times more at each failed attempt
+_JITTERS = 10.0 ** np.arange(-12, 0)  # of the mean variance, tried in turn
 
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
@@ -40,11 +41,14 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
 def _cholesky(K: Array) -> Array:
     """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
     L, info = dpotrf(K, lower=1, clean=1)
-    jitter = _JITTER * float(np.mean(np.diagonal(K)))
-    while info != 0:
+    scale = float(np.mean(np.diagonal(K)))
+    for jitter in scale * _JITTERS:
+        if info == 0:
+            break
         _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
         L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
-        jitter *= 10.0
+    if info != 0:
+        raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")
     return np.asarray(L)
 
 
@@ -62,26 +66,38 @@ class Factor:
             return cls(((blocks[0], _cholesky(K)),), len(K))
         return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)])) for rows in blocks), len(K))
 
-    def solve(self, B: Array) -> Array:
-        """K⁻¹ B."""
+    def _by_block(self, function: Callable[[Array, Array], Array], B: Array) -> Array:
+        """Apply function(L, B[rows]) to every block."""
+        if len(self.blocks) == 1 and self._in_order:
+            return function(self.blocks[0][1], B)
         out = np.empty_like(B)
         for rows, L in self.blocks:
-            out[rows] = dpotrs(L, B[rows], lower=1)[0]
+            out[rows] = function(L, B[rows])
         return out
+
+    @cached_property
+    def _in_order(self) -> bool:
+        rows = self.blocks[0][0]
+        return bool(np.all(rows[1:] > rows[:-1]))
+
+    def solve(self, B: Array) -> Array:
+        """K⁻¹ B."""
+        return self._by_block(lambda L, b: dpotrs(L, b, lower=1)[0], B)
 
     def half_solve(self, B: Array) -> Array:
         """L⁻¹ B, rows in the order of K: its squared column norms are those of B under K⁻¹."""
-        out = np.empty_like(B)
-        for rows, L in self.blocks:
-            out[rows] = dtrtrs(L, B[rows], lower=1)[0]
-        return out
+        return self._by_block(lambda L, b: dtrtrs(L, b, lower=1)[0], B)
 
     def inverse(self) -> Array:
         """K⁻¹, dense."""
         out = np.zeros((self.size, self.size))
         for rows, L in self.blocks:
-            inverse = dpotri(L, lower=1)[0]
-            out[np.ix_(rows, rows)] = np.tril(inverse) + np.tril(inverse, -1).T
+            lower = dpotri(L, lower=1)[0]  # the upper triangle stays that of L, which is zero
+            full = np.asarray(lower + lower.T)
+            full[np.diag_indices(len(full))] *= 0.5
+            if len(self.blocks) == 1 and self._in_order:
+                return full
+            out[np.ix_(rows, rows)] = full
         return out
 
     def log_determinant(self) -> float:

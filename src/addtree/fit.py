@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from addtree.covariance import Covariance, Hyperparameters, Index, Rows
+from addtree.covariance import Covariance, Gram, Hyperparameters, Index
 from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Likelihood
@@ -31,7 +31,7 @@ _NOISE_CEILING = 1.0
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
-_ITERATIONS = 200
+_IMPOSSIBLE = 1e25  # the score of a θ whose covariance cannot be factorised
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Recipe:
             raise OptionError(f"fit={self.fit!r} is unknown; use one of {', '.join(map(repr, FITS))}")
         if self.noise is not None and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < np.inf):
             raise OptionError(
-                f"noise={self.noise!r} must be None (learn it) or a standard deviation, zero or more, in the objective's units"
+                f"noise={self.noise!r} must be None (learn it), or a standard deviation of zero or more, in the "
+                "objective's units"
             )
 
     @property
@@ -71,23 +72,6 @@ class Recipe:
         return Covariance(make_terms(encoding, self.covariance), tuple(encoding.n_codes.tolist()))
 
 
-@dataclass(frozen=True)
-class Group:
-    """Hyperparameters of one kind under the pooling prior: N(mean·1, spread²·I + pool²·11ᵀ) on the log scale."""
-
-    members: Index
-    mean: float
-    spread: float
-    pool: float
-
-    def penalty(self, theta: Array) -> tuple[float, Array]:
-        """-log density up to a constant, and its gradient by the members."""
-        v = theta[self.members] - self.mean
-        shrink = self.pool**2 / (self.spread**2 + len(v) * self.pool**2)  # Sherman-Morrison
-        g = (v - shrink * np.sum(v)) / self.spread**2
-        return 0.5 * float(v @ g), g
-
-
 # Medians and spreads of the prior, on the scale of standardised values and the unit interval.
 PRIOR = {
     "main": (np.log(0.5), 1.0, 1.0),
@@ -97,6 +81,17 @@ PRIOR = {
     "noise": (np.log(1e-5), 3.0, 0.0),
     "power": (1.0, 0.5, 0.0),
 }
+
+
+def _prior(members: dict[str, Index], size: int) -> tuple[Array, Array]:
+    """Median (size) and precision (size x size) of θ: in each group N(m·1, s²·I + p²·11ᵀ)."""
+    median, precision = np.zeros(size), np.zeros((size, size))
+    for name, (m, s, p) in PRIOR.items():
+        group = members[name]
+        median[group] = m
+        shrink = p**2 / (s**2 + len(group) * p**2)  # Sherman-Morrison
+        precision[np.ix_(group, group)] = (np.eye(len(group)) - shrink) / s**2
+    return median, precision
 
 
 @dataclass(frozen=True)
@@ -125,10 +120,10 @@ def restore(recipe: Recipe, covariance: Covariance, y: Array, theta: Array) -> F
 class _Objective:
     """-log p(θ | y), or -log p(y | θ), with its gradient."""
 
-    def __init__(self, recipe: Recipe, covariance: Covariance, rows: Rows, y: Array) -> None:
-        self.covariance = covariance
+    def __init__(self, recipe: Recipe, gram: Gram, y: Array) -> None:
+        self.covariance = covariance = gram.covariance
         self.T, self.S = len(covariance.terms), covariance.n_scales
-        self.likelihood = Likelihood(covariance, rows)
+        self.likelihood = Likelihood(gram)
         self.warp = recipe.warps
         self.output = _output(recipe, y)
         self.s = self.output.standardise(y)
@@ -139,7 +134,7 @@ class _Objective:
         members["lengthscale"] = np.arange(self.T, self.T + self.S)
         members["noise"] = np.array([self.T + self.S])
         members["power"] = np.array([self.T + self.S + 1])
-        self.groups = [Group(members[name], *PRIOR[name]) for name in PRIOR if len(members[name])]
+        self.median, self.precision = _prior(members, self.T + self.S + 2)
         self.bayes = recipe.fit == "map"
 
     @property
@@ -149,44 +144,44 @@ class _Objective:
 
     @property
     def centre(self) -> Array:
-        """The median of the prior."""
-        theta = np.empty(self.T + self.S + 2)
-        for group in self.groups:
-            theta[group.members] = group.mean
+        """The median of the prior, within the bounds."""
         low, high = np.array(self.bounds).T
-        return np.clip(theta, low, high)
+        return np.clip(self.median, low, high)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         z, dz, log_jacobian, by_power = self.s, None, 0.0, 0.0
         if self.warp:
             z, dz, log_jacobian, by_power = yeo_johnson(self.s, theta[-1])
-        value, by_a, by_l, by_noise, by_z = self.likelihood.value_and_gradient(_hyper(theta, self.covariance), z)
+        try:
+            value, by_a, by_l, by_noise, by_z = self.likelihood.value_and_gradient(_hyper(theta, self.covariance), z)
+        except np.linalg.LinAlgError:
+            return _IMPOSSIBLE, np.zeros_like(theta)
         by_power = 0.0 if dz is None else by_power + float(by_z @ dz)
         gradient = -np.concatenate([by_a, by_l, [by_noise, by_power]])
         value = -value - log_jacobian
         if self.bayes:
-            for group in self.groups:
-                penalty, g = group.penalty(theta)
-                value += penalty
-                gradient[group.members] += g
+            away = theta - self.median
+            pull = self.precision @ away
+            value += 0.5 * float(away @ pull)
+            gradient += pull
         return value, gradient
 
 
 def fit(
     recipe: Recipe,
-    covariance: Covariance,
-    rows: Rows,
+    gram: Gram,
     y: Array,
     *,
     start: Array | None = None,
     restarts: int = 2,
+    iterations: int = 100,
     rng: np.random.Generator,
 ) -> Fitted:
-    """Fit θ to observations y at rows.
+    """Fit θ to observations y of the rows of a Gram matrix.
 
-    Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that median.
+    Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that.
     """
-    objective = _Objective(recipe, covariance, rows, y)
+    objective = _Objective(recipe, gram, y)
     low, high = np.array(objective.bounds).T
     starts = [objective.centre if start is None else start]
     starts += [objective.centre + rng.normal(size=len(low)) for _ in range(restarts)]
@@ -198,9 +193,9 @@ def fit(
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(low, high, strict=True)),
-            options={"maxiter": _ITERATIONS, "maxcor": 20},
+            options={"maxiter": iterations, "maxcor": 20},
         )
-        if np.isfinite(result.fun) and (best is None or result.fun < best[0]):
+        if result.fun < (_IMPOSSIBLE if best is None else best[0]) and np.all(np.isfinite(result.x)):
             best = (float(result.fun), np.asarray(result.x))
     theta = objective.centre if best is None else best[1]
-    return restore(recipe, covariance, y, theta)
+    return restore(recipe, gram.covariance, y, theta)

@@ -30,9 +30,9 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 class Likelihood:
     """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z."""
 
-    def __init__(self, covariance: Covariance, rows: Rows) -> None:
-        self._gram = Gram(covariance, rows)
-        self._blocks = connected_blocks(rows.active)
+    def __init__(self, gram: Gram) -> None:
+        self._gram = gram
+        self._blocks = connected_blocks(gram.rows.active)
 
     def value_and_gradient(self, hyper: Hyperparameters, z: Array) -> tuple[float, Array, Array, float, Array]:
         """The log likelihood and its derivatives: amplitudes (T), lengthscales (S), noise, z (n)."""
@@ -58,12 +58,12 @@ class Posterior:
     alpha: Array
 
     @classmethod
-    def of(cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array) -> Posterior:
-        """Condition on observations from scratch."""
-        K = covariance.gram(rows).value(hyper)
+    def of(cls, gram: Gram, hyper: Hyperparameters, z: Array) -> Posterior:
+        """Condition on observations z of the rows of a Gram matrix, from scratch."""
+        K = gram.value(hyper)
         K[np.diag_indices(len(K))] += hyper.noise
-        factor = Factor.of(K, connected_blocks(rows.active))
-        return cls(covariance, hyper, rows, z, factor, factor.solve(z))
+        factor = Factor.of(K, connected_blocks(gram.rows.active))
+        return cls(gram.covariance, hyper, gram.rows, z, factor, factor.solve(z))
 
     def condition(self, rows: Rows, z: Array) -> Posterior:
         """Condition on further observations, appending to the factor."""
@@ -72,6 +72,10 @@ class Posterior:
         factor = self.factor.append(self.covariance.cross(self.hyper, self.rows, rows), corner)
         values = np.concatenate([self.z, z])
         return Posterior(self.covariance, self.hyper, stack(self.rows, rows), values, factor, factor.solve(values))
+
+    def means(self) -> Array:
+        """The mean at the observations themselves: k(X, X) α = z - σ² α."""
+        return self.z - self.hyper.noise * self.alpha
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
@@ -90,7 +94,7 @@ class Posterior:
     def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
         """The moments of B moving points as a function of their positions (see `covariance.Points`).
 
-        The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions (B x D).
+        The function returns mean (B), variance (B), and what turns derivatives by those into one by position (B x D).
         """
         points = self.covariance.points(self.hyper, self.rows, X, counted)
 

@@ -1,7 +1,7 @@
 """Maximising an acquisition over a conditional space.
 
-Two searches. The *decomposed* one is the paper's Algorithm 2, generalised to several choices in a node: with u_v the best
-value of vertex v's own low-dimensional problem,
+Two searches. The *decomposed* one is the paper's Algorithm 2, generalised to several choices in a node: with u_v the
+best value of vertex v's own low-dimensional problem,
 
     U(S) = sum of u_v over the vertices at S + sum over choices c at S of max over options o of U(S_{c,o}),
 
@@ -20,10 +20,12 @@ from addtree.acquisition import Acquisition
 from addtree.climb import climb
 from addtree.covariance import Covariance, Index, Mask, Rows
 from addtree.encoding import Array, Encoding
+from addtree.parameters import Integer
 
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
+_CLIMB_STEPS = 16  # evaluations of all of them
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -58,15 +60,19 @@ def decomposed(
     encoding: Encoding,
     acquisition: Callable[[Array], Acquisition],
     rng: np.random.Generator,
+    *,
+    exact: bool = True,
 ) -> tuple[Array, float]:
     """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
+
+    Not `exact`, the vertex problems are solved only as far as sampling goes: good enough to start a joint search from.
 
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
     than the vertices' own and the options' offsets are left out.
     """
     mains = [t for t, term in enumerate(covariance.terms) if term.kind == "main"]
     offsets = [t for t, term in enumerate(covariance.terms) if term.kind == "offset"]
-    solved, u = _solve_vertices(view, covariance, encoding, acquisition, mains, rng)
+    solved, u = _solve_vertices(view, covariance, encoding, acquisition, mains, rng, exact)
     counted = np.zeros((len(offsets), len(covariance.terms)), dtype=bool)
     counted[np.arange(len(offsets)), offsets] = True
     nowhere = np.full((len(offsets), encoding.n_columns), np.nan)
@@ -103,9 +109,10 @@ def _solve_vertices(
     acquisition: Callable[[Array], Acquisition],
     mains: list[int],
     rng: np.random.Generator,
+    exact: bool,
 ) -> tuple[Array, Array]:
-    """The best values of each vertex's own parameters (V x D) and what they are worth (V): all vertices as one batch."""
-    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES
+    """Per vertex the best values of its own parameters (V x D) and their worth (V): all vertices as one batch."""
+    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES if exact else _VERTEX_SAMPLES // 2
     X = np.full((V * k, D), np.nan)
     counted = np.zeros((V * k, len(covariance.terms)), dtype=bool)
     dimension = np.repeat([len(covariance.terms[t].columns) for t in mains], k).astype(float)
@@ -117,6 +124,9 @@ def _solve_vertices(
     X = encoding.snap(X)
     mean, variance, _ = view.at(X, counted)(X)
     value = acquisition(dimension)(mean, variance)[0].reshape(V, k)
+    if not exact:
+        best_of = np.argmax(value, axis=1)
+        return X.reshape(V, k, D)[np.arange(V), best_of], value[np.arange(V), best_of]
     best = np.argsort(-value, axis=1)[:, :_VERTEX_CLIMBS]
     starts = (best + k * np.arange(V)[:, None]).ravel()
     X, counted, dimension = X[starts], counted[starts], dimension[starts]
@@ -155,13 +165,14 @@ def joint(
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
     counted = covariance.rows(starts).active
-    climbed, _ = climb(_ascent(view, acquisition, starts, counted), starts, free)
+    climbed, _ = climb(_ascent(view, acquisition, starts, counted), starts, free, steps=_CLIMB_STEPS)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
-    best, best_value = X[np.argmax(value)], float(np.max(value))
+    best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(_POLISH_ROUNDS):
-        X, value = score(_single_steps(encoding, best))
-        if not len(X) or not np.max(value) > best_value:
+        steps = _single_steps(encoding, best)
+        X, value = score(steps) if len(steps) else (steps, np.empty(0))
+        if not np.max(value, initial=-np.inf) > best_value:
             break
         best, best_value = X[np.argmax(value)], float(np.max(value))
     return best
@@ -171,16 +182,16 @@ def _different_branches(encoding: Encoding, X: Array, value: Array) -> Index:
     """Where to climb from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
     paths = np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice]
-    chosen = order[:2].tolist()
+    chosen: list[int] = order[:2].tolist()
+    rest: list[int] = []
     seen = {paths[i].tobytes() for i in chosen}
-    for i in order[2:]:
+    for i in order[2:].tolist():
         if len(chosen) == _CLIMBS:
             break
-        if (path := paths[i].tobytes()) not in seen:
-            seen.add(path)
-            chosen.append(int(i))
-    rest = [int(i) for i in order[2:] if int(i) not in set(chosen)]
-    return np.array(chosen + rest[: _CLIMBS - len(chosen)], dtype=np.intp)
+        path = paths[i].tobytes()
+        (rest if path in seen else chosen).append(i)
+        seen.add(path)
+    return np.array((chosen + rest)[:_CLIMBS], dtype=np.intp)
 
 
 def _single_steps(encoding: Encoding, row: Array) -> Array:
@@ -189,9 +200,9 @@ def _single_steps(encoding: Encoding, row: Array) -> Array:
     for j in np.flatnonzero(~np.isnan(row)):
         domain = encoding.space.variables[encoding.names[j]]
         codes: list[float] = []
-        if encoding.is_integer[j]:
+        if isinstance(domain, Integer):
             here = domain.decode(float(row[j]))
-            codes = [domain.encode(v) for v in (here - 1, here + 1) if domain.low <= v <= domain.high]  # type: ignore[union-attr,operator]
+            codes = [domain.encode(value) for value in (here - 1, here + 1) if domain.low <= value <= domain.high]
         elif not encoding.is_numeric[j] and not encoding.is_choice[j]:
             codes = [float(c) for c in range(encoding.n_codes[j]) if c != row[j]]
         for code in codes:

@@ -14,17 +14,21 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from addtree.covariance import Gram
 from addtree.design import design_size, initial_design
 from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
 from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
+from addtree.parameters import is_number
 from addtree.space import Config, Space
 from addtree.suggest import check_acquisition, suggest
 
 _log = logging.getLogger("addtree")
 
 _FORMAT, _VERSION = "addtree optimizer", 1
+_REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many
+_WARM_ITERATIONS = 20  # of a fit that starts from the last one
 _ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
 
 
@@ -36,6 +40,19 @@ class Trial:
     config: dict[str, Any]
     state: Literal["pending", "done", "failed"] = "pending"
     value: float | None = None
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The last fit: how many observations it saw, what it found, and the posterior it gave."""
+
+    n: int
+    fitted: Fitted
+    posterior: Posterior
+
+    @classmethod
+    def of(cls, n: int, fitted: Fitted, gram: Gram, y: Array) -> _Model:
+        return cls(n, fitted, Posterior.of(gram, fitted.hyper, fitted.output.forward(y)))
 
 
 class Optimizer:
@@ -86,8 +103,7 @@ class Optimizer:
         self._rows: dict[int, Array] = {}
         self._told: list[int] = []  # ids, in the order they were told
         self._asks = 0
-        self._theta: Array | None = None  # the last fit's, where the next one starts
-        self._fitted: tuple[int, Fitted] | None = None  # how many had been told at the last fit, and the fit
+        self._model: _Model | None = None
 
     def _rng(self, ask: int) -> np.random.Generator:
         """The randomness of one ask is a function of the seed and its number, so a reloaded optimizer goes on alike."""
@@ -114,9 +130,9 @@ class Optimizer:
     def suggest(self, turn: int, *, pending: Sequence[Config] = ()) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
-        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller with a
-        number of its own for each trial (one that several processes agree on) gives that. `pending` are configurations
-        under evaluation just now that were not asked for here; nothing remains of them afterwards.
+        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller
+        with a number of its own for each trial, one that several processes agree on, gives that. `pending` are
+        configurations under evaluation just now that were not asked for here; nothing remains of them afterwards.
         """
         return self._encoding.decode(self._suggest(turn, self._rng(turn), self._encoding.encode(pending)))
 
@@ -133,7 +149,7 @@ class Optimizer:
         taken = set(self._encoding.keys(np.array([*self._rows.values(), *elsewhere])))
         known = len(self._trials) + len(elsewhere)
         if known < self._n_initial:
-            row = self._design[known]
+            row = np.asarray(self._design[known])
             if self._encoding.keys(row[None])[0] not in taken:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):
@@ -150,31 +166,42 @@ class Optimizer:
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
         new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
-        return new[0] if new else X[0]
+        return np.asarray(new[0] if new else X[0])
 
-    def _observations(self) -> tuple[Array, Array]:
-        """Rows and values in the order told. A failed trial counts as bad as the worst value seen."""
-        X = np.array([self._rows[i] for i in self._told])
+    def _observations(self, n: int) -> tuple[Array, Array]:
+        """The first n rows and values told. A failed trial counts as bad as the worst value among them."""
+        X = np.array([self._rows[i] for i in self._told[:n]])
         sign = -1.0 if self.maximize else 1.0  # the one place where maximisation becomes minimisation
-        y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told])
-        return X, np.where(np.isnan(y), np.nanmax(y), y)
+        y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told[:n]])
+        worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
+        return X, np.where(np.isnan(y), worst, y)
 
     def _posterior(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Posterior, Array, Array]:
-        """The model fitted to what was told, conditioned on pending trials at their own means; with X and y told."""
-        X, y = self._observations()
-        rows = self._covariance.rows(X)
-        if self._fitted is None or self._fitted[0] != len(y):
-            restarts = 2 if self._theta is None or self._recipe.fit == "mle" else 0
-            fitted = fit(self._recipe, self._covariance, rows, y, start=self._theta, restarts=restarts, rng=rng)
-            self._theta, self._fitted = fitted.theta, (len(y), fitted)
-        fitted = self._fitted[1]
-        posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y))
+        """The model of what was told, conditioned on pending trials at their own means; with the X and y told."""
+        n = len(self._told)
+        if self._model is None or n - self._model.n >= max(1, n // _REFIT):
+            self._model = self._fit_model(n, self._model, rng)
+        X, y = self._observations(n)
+        posterior, fitted, n_fit = self._model.posterior, self._model.fitted, self._model.n
+        if n > n_fit:
+            posterior = posterior.condition(self._covariance.rows(X[n_fit:]), fitted.output.forward(y[n_fit:]))
         pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
         pending += list(elsewhere)
         if pending:
-            new = self._covariance.rows(np.array(pending))
-            posterior = posterior.condition(new, posterior.predict(new)[0])
+            rows = self._covariance.rows(np.array(pending))
+            posterior = posterior.condition(rows, posterior.predict(rows)[0])
         return posterior, X, y
+
+    def _fit_model(self, n: int, last: _Model | None, rng: np.random.Generator) -> _Model:
+        X, y = self._observations(n)
+        gram = self._covariance.gram(self._covariance.rows(X))
+        if last is None or self._recipe.fit == "mle":
+            fitted = fit(self._recipe, gram, y, start=None if last is None else last.fitted.theta, restarts=2, rng=rng)
+        else:
+            fitted = fit(
+                self._recipe, gram, y, start=last.fitted.theta, restarts=0, iterations=_WARM_ITERATIONS, rng=rng
+            )
+        return _Model.of(n, fitted, gram, y)
 
     # ------------------------------------------------------------------ tell
 
@@ -184,10 +211,7 @@ class Optimizer:
         NaN and infinite values count as failures.
         """
         number = None if failed else _number(value)
-        if isinstance(trial, Mapping):
-            asked = self.expect(trial)
-        else:
-            asked = self._pending(trial)
+        asked = self.expect(trial) if isinstance(trial, Mapping) else self._pending(trial)
         if number is not None and not math.isfinite(number):
             _log.warning("trial %d has value %r; it is recorded as failed", asked.id, number)
             number = None
@@ -246,8 +270,7 @@ class Optimizer:
             "asks": self._asks,
             "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
             "told": self._told,
-            "theta": None if self._theta is None else self._theta.tolist(),
-            "fitted": None if self._fitted is None else self._fitted[0],
+            "model": None if self._model is None else {"n": self._model.n, "theta": self._model.fitted.theta.tolist()},
         }
         target = Path(path)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -266,22 +289,22 @@ class Optimizer:
                 optimizer._add(Trial(number, config, saved["state"], saved["value"]))
             optimizer._told = [int(i) for i in state["told"]]
             optimizer._asks = int(state["asks"])
-            if state["theta"] is not None:
-                optimizer._restore_fit(np.array(state["theta"], dtype=float), int(state["fitted"]))
+            if state["model"] is not None:
+                optimizer._restore_model(int(state["model"]["n"]), np.array(state["model"]["theta"], dtype=float))
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise SaveFileError(
                 f"{os.fspath(path)} is damaged ({error!r}); restore it from a copy, or start anew"
             ) from error
         return optimizer
 
-    def _restore_fit(self, theta: Array, told: int) -> None:
-        self._theta = theta
-        y = self._observations()[1][:told]
-        self._fitted = (told, restore(self._recipe, self._covariance, y, theta))
+    def _restore_model(self, n: int, theta: Array) -> None:
+        X, y = self._observations(n)
+        fitted = restore(self._recipe, self._covariance, y, theta)
+        self._model = _Model.of(n, fitted, self._covariance.gram(self._covariance.rows(X)), y)
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    if not is_number(value):
         raise TrialError(
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
@@ -300,6 +323,6 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise SaveFileError(f"{name} was not written by Optimizer.save; give the path of one that was")
     if state.get("version") != _VERSION:
         raise SaveFileError(
-            f"{name} has version {state.get('version')!r}, this addtree reads version {_VERSION}; upgrade addtree to read it"
+            f"{name} has version {state.get('version')!r}, this addtree reads {_VERSION}; upgrade addtree to read it"
         )
     return state

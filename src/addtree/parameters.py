@@ -20,9 +20,14 @@ from addtree.errors import ConfigError, SpaceError
 Scalar = str | int | float | bool | None
 
 
-def _number(value: Any, what: str) -> float:
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number of Python's or NumPy's; a bool is not meant as one."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _bound(value: Any, what: str) -> float:
     """A finite Python float, or a SpaceError that says which bound is not one."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise SpaceError(f"{what} must be a finite number, got {value!r}")
     return float(value)
 
@@ -35,7 +40,7 @@ def _check_bounds(kind: str, low: float, high: float, log: bool) -> None:
 
 
 def _out_of_bounds(value: float, low: float, high: float) -> ConfigError:
-    return ConfigError(f"{value!r} is out of bounds [{low!r}, {high!r}]; use a value inside, or widen the bounds")
+    return ConfigError(f"{value!r} is out of bounds [{low!r}, {high!r}]; use a value inside, or widen them")
 
 
 @dataclass(frozen=True)
@@ -51,15 +56,15 @@ class Real:
     log: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", _number(self.low, "low of Real"))
-        object.__setattr__(self, "high", _number(self.high, "high of Real"))
+        object.__setattr__(self, "low", _bound(self.low, "low of Real"))
+        object.__setattr__(self, "high", _bound(self.high, "high of Real"))
         _check_bounds("Real", self.low, self.high, self.log)
         if not math.isfinite(self.high - self.low):
             raise SpaceError(f"Real({self.low!r}, {self.high!r}): the range is too wide for a float; narrow it")
 
     def check(self, value: Any) -> float:
         """The value as a float, or a ConfigError."""
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or math.isnan(value):
+        if not is_number(value) or math.isnan(value):
             raise ConfigError(f"{value!r} is not a real number; give a float in [{self.low!r}, {self.high!r}]")
         if not self.low <= value <= self.high:
             raise _out_of_bounds(float(value), self.low, self.high)
@@ -77,11 +82,8 @@ class Real:
             return self.low
         if code >= 1:
             return self.high
-        if self.log:
-            value = self.low * (self.high / self.low) ** code
-        else:
-            value = self.low + code * (self.high - self.low)
-        return min(max(value, self.low), self.high)
+        value = self.low * (self.high / self.low) ** code if self.log else self.low + code * (self.high - self.low)
+        return float(min(max(value, self.low), self.high))
 
     def sample(self, rng: np.random.Generator) -> float:
         """A code drawn uniformly."""
@@ -118,7 +120,7 @@ class Integer:
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            value = _number(getattr(self, name), f"{name} of Integer")
+            value = _bound(getattr(self, name), f"{name} of Integer")
             if not value.is_integer():
                 raise SpaceError(f"{name} of Integer must be a whole number, got {value!r}; use Real for fractions")
             object.__setattr__(self, name, int(getattr(self, name)))
@@ -128,8 +130,7 @@ class Integer:
 
     def check(self, value: Any) -> int:
         """The value as an int (3.0 counts as 3), or a ConfigError."""
-        whole = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-        if not whole or not math.isfinite(value) or value != int(value):
+        if not is_number(value) or not math.isfinite(value) or value != int(value):
             raise ConfigError(f"{value!r} is not a whole number; give an int in [{self.low}, {self.high}]")
         if not self.low <= value <= self.high:
             raise _out_of_bounds(int(value), self.low, self.high)
@@ -148,7 +149,7 @@ class Integer:
             value = round(self.low * (self.high / self.low) ** code)
         else:
             value = self.low + round(code * (self.high - self.low))
-        return min(max(value, self.low), self.high)
+        return int(min(max(value, self.low), self.high))
 
     def sample(self, rng: np.random.Generator) -> float:
         """A code drawn so that each value has its whole cell (the ends too, which rounding would halve)."""

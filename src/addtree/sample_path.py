@@ -47,7 +47,7 @@ class SamplePath:
     def _prior(self, features: Array, counted: Mask) -> tuple[Array, Array]:
         """The prior draw and its gradient by the features, for rows in which these terms count."""
         covariance = self._posterior.covariance
-        value = counted @ self._constants
+        value: Array = counted.astype(float) @ self._constants
         gradient = np.zeros_like(features)
         for t, (frequencies, phases, weights) in self._cosines.items():
             on = np.flatnonzero(counted[:, t])

@@ -1,8 +1,8 @@
 """Conditional spaces: parameters, choices whose options open subspaces, and what follows from the tree.
 
-Words: a *node* is one `Space` of the tree (the root, or what one option opens). A *location* is how to get to a node: the
-(choice, option position) pairs from the root. A *vertex* is a maximal set of parameters with one activity condition; for
-a strict tree the vertices are the paper's.
+Words: a *node* is one `Space` of the tree (the root, or what one option opens). A *location* is how to get to a node:
+the (choice, option position) pairs from the root. A *vertex* is a maximal set of parameters with one activity
+condition; for a strict tree the vertices are the paper's.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Node:
-    """One `Space` of the tree, numbered breadth-first. `choices` pairs a name with the numbers of its options' nodes."""
+    """One `Space` of the tree; `choices` pairs a name with the numbers of the nodes its options open."""
 
     location: Location
     parameters: tuple[str, ...]
@@ -101,7 +101,7 @@ class Space:
     >>> space.validate({"lr": 0.5, "model": "a"})
     Traceback (most recent call last):
     ...
-    addtree.errors.ConfigError: parameter 'lr': 0.5 is out of bounds [1e-05, 0.1]; use a value inside, or widen the bounds
+    addtree.errors.ConfigError: parameter 'lr': 0.5 is out of bounds [1e-05, 0.1]; use a value inside, or widen them
     """
 
     def __init__(
@@ -174,18 +174,19 @@ class Space:
 
     @cached_property
     def n_paths(self) -> int:
-        """How many paths there are, exactly: a product over choices of a sum over options."""
-        return int(self._count(lambda node: 1))
+        """How many paths there are, exactly."""
+        return int(self._count([1] * len(self.nodes)))
 
     @cached_property
     def n_configs(self) -> float:
         """How many configurations there are; infinite as soon as some path holds a real parameter."""
-        return self._count(lambda node: math.prod(self.variables[name].size for name in node.parameters))  # type: ignore[union-attr]
+        sizes = {name: d.size for name, d in self.variables.items() if not isinstance(d, Choice)}
+        return float(self._count([math.prod(sizes[name] for name in node.parameters) for node in self.nodes]))
 
-    def _count(self, own: Any) -> Any:
-        counts: list[Any] = [1] * len(self.nodes)
-        for i in range(len(self.nodes) - 1, -1, -1):  # children come after their parents
-            counts[i] = own(self.nodes[i])
+    def _count(self, own: list[Any]) -> Any:
+        """A product over choices of a sum over options, each node counting for `own`."""
+        counts = list(own)
+        for i in range(len(counts) - 1, -1, -1):  # children come after their parents
             for _, options in self.nodes[i].choices:
                 counts[i] *= sum(counts[o] for o in options)
         return counts[0]
@@ -276,8 +277,8 @@ class Space:
         """The paper's linear representation (appendix A), one row a configuration.
 
         Nodes come breadth-first; each is a tag, its rank among its siblings, followed by the values of its parameters
-        (a categorical as its position). The tag of a node off the path, or of a node without parameters, must be unequal
-        to every other tag: it is NaN, which equals nothing. So is what follows it.
+        (a categorical as its position). The tag of a node off the path, or of a node without parameters, must be
+        unequal to every other tag: it is NaN, which equals nothing. So is what follows it.
 
         >>> space = Space(t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1))}), r=Real(-1, 1))
         >>> space.linearize([{"r": 0.1, "t": 1, "a": 0.3}])

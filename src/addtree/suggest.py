@@ -46,30 +46,33 @@ def suggest(
     covariance, t = posterior.covariance, len(y) + 1
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
 
+    additive = acquisition == "additive-ucb" or (
+        acquisition == "thompson" and all(term.kind != "interaction" for term in covariance.terms)
+    )
+
     def vertexwise(weight: float) -> Array:
         """The decomposed solution with `weight` times the paper's β_t in each vertex."""
 
         def by_dimension(d: Array) -> Acquisition:
             return lowest if acquisition == "thompson" else ucb(weight * beta(d, t))
 
-        return decomposed(view, covariance, encoding, by_dimension, rng)[0]
+        return decomposed(view, covariance, encoding, by_dimension, rng, exact=additive)[0]
 
-    first = vertexwise(1.0)
-    additive = all(term.kind != "interaction" for term in covariance.terms)
-    if acquisition == "additive-ucb" or (acquisition == "thompson" and additive):
+    # A joint search starts from one decomposed solution: by turns the boldest by the paper's bound, the best by mean.
+    first = vertexwise(1.0 if additive else float(turn % 2))
+    if additive:
         if encoding.keys(first[None])[0] not in taken:
             return first
         if acquisition == "additive-ucb":
             return None
     starts = [candidates(encoding, X, y, rng), first[None]]
     if acquisition == "thompson":
-        goal = lowest
+        goal: Acquisition = lowest
     elif acquisition == "ucb":
         dimension = np.mean(np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1))
         goal = ucb(beta(dimension, t))
     else:
-        starts.append(vertexwise(0.0)[None])
-        means = posterior.predict(posterior.rows)[0]
+        means = posterior.means()
         best = float(np.min(means))
         further = turn % 2 == 1 and _stalled(y)
         goal = log_expected_improvement(best - _AIM * (float(np.median(means)) - best) * further)

@@ -4,10 +4,13 @@
 
 A term is *when* it is active (its gate) and *which* columns it reads. That is the whole family:
 
-    one per vertex, reading its own columns                 the paper's Add-Tree covariance (Def. 3, Alg. 1)
-    one per option of a choice, reading nothing             an offset per option
-    one per option, reading its own and all columns above   the paper's appendix E: interactions along a path
-    one per path, reading all of the path's columns         independent Gaussian processes, the baseline without sharing
+    main         one per vertex, reading its own columns: the paper's Add-Tree covariance (Def. 3, Alg. 1)
+    offset       one per option of a choice, reading nothing: options without parameters are modelled too
+    interaction  one per node, reading its own columns and all above: the paper's appendix E, interactions along a path;
+                 and one per node with several independent choices, reading all that hangs there: across them
+    path         one per path, reading all of its columns: independent Gaussian processes, the baseline without sharing
+
+Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2), and so take up what is not smooth too.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ Kind = Literal["main", "offset", "interaction"]
 Gate = tuple[tuple[int, int], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
+ACTIVE = -1  # in a gate: any code, the column only has to be active
 MAX_PATHS = 512  # independent models are of no use on a space with more paths than evaluations
 
 
@@ -31,83 +35,70 @@ MAX_PATHS = 512  # independent models are of no use on a space with more paths t
 class Term:
     """One gated summand.
 
-    gate     pairs (column, code), all of which a row must have; code -1 asks only that the column is active
+    gate     pairs (column, code), all of which a row must have
     columns  the columns κ reads; none makes the term a constant
     scales   per column, the number of the lengthscale that κ uses for it
+    smooth   κ is squared-exponential, else Matérn-5/2
     """
 
     label: str
     kind: Kind
     gate: Gate
-    columns: tuple[int, ...]
-    scales: tuple[int, ...]
-    smooth: bool
+    columns: tuple[int, ...] = ()
+    scales: tuple[int, ...] = ()
+    smooth: bool = True
 
 
-def check_covariance(covariance: str) -> str:
-    """The name of a covariance, or an error that lists them."""
+def check_covariance(covariance: str) -> None:
+    """An OptionError that lists the covariances, for a name that is none."""
     if covariance not in COVARIANCES:
         raise OptionError(f"covariance={covariance!r} is unknown; use one of {', '.join(map(repr, COVARIANCES))}")
-    return covariance
 
 
 def make_terms(encoding: Encoding, covariance: str) -> tuple[Term, ...]:
-    """The terms of a covariance."""
-    match check_covariance(covariance):
-        case "additive":
-            return tuple(_mains(encoding))
-        case "additive+interactions":
-            return (*_mains(encoding), *_offsets(encoding), *_interactions(encoding))
-        case _:
-            return tuple(_paths(encoding))
+    """The terms of a covariance over the columns of a space."""
+    check_covariance(covariance)
+    if covariance == "additive":
+        return tuple(_mains(encoding))
+    if covariance == "independent":
+        return tuple(_paths(encoding))
+    return (*_mains(encoding), *_offsets(encoding), *_interactions(encoding))
 
 
 def _mains(encoding: Encoding) -> list[Term]:
     terms = []
     for vertex in encoding.space.vertices:
         columns = tuple(encoding.index[name] for name in vertex.names)
-        scales = _column_scales(encoding, columns)
-        terms.append(Term(", ".join(vertex.names), "main", ((columns[0], -1),), columns, scales, True))
+        terms.append(Term(", ".join(vertex.names), "main", ((columns[0], ACTIVE),), columns, columns))
     return terms
 
 
 def _offsets(encoding: Encoding) -> list[Term]:
-    return [
-        Term(_says(encoding, j, o), "offset", ((j, o),), (), (), True)
-        for j in np.flatnonzero(encoding.is_choice).tolist()
-        for o in range(encoding.n_codes[j])
-    ]
-
-
-ROOT_RESIDUAL = True
-JOINT = True
+    choices = np.flatnonzero(encoding.is_choice).tolist()
+    return [Term(_says(encoding, j, o), "offset", ((j, o),)) for j in choices for o in range(encoding.n_codes[j])]
 
 
 def _interactions(encoding: Encoding) -> list[Term]:
-    """One rough term per node: its own columns with all those above, which may act differently there."""
     space, terms = encoding.space, []
-    parameters_at = {node.location: node.parameters for node in space.nodes}
+    own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
     for i, node in enumerate(space.nodes):
-        location = node.location
-        above = [name for depth in range(len(location)) for name in parameters_at[location[:depth]]]
-        shared = any(space.conditions[name] != (location,) for name in node.parameters)
-        gate = tuple((encoding.index[choice], option) for choice, option in location)
-        if above or shared or (ROOT_RESIDUAL and node.parameters):
-            columns = tuple(encoding.index[name] for name in (*above, *node.parameters))
-            label = f"{' × '.join((*above, *node.parameters))}" + (f" | {_says(encoding, *gate[-1])}" if gate else "")
-            terms.append(Term(label, "interaction", gate, columns, _column_scales(encoding, columns), False))
-        if JOINT and len(node.choices) > 1:
-            columns = (*(encoding.index[name] for name in above), *encoding.below[i].tolist())
-            terms.append(Term("joint", "interaction", gate, columns, columns, False))
+        gate = tuple((encoding.index[choice], option) for choice, option in node.location)
+        above = tuple(column for depth in range(len(gate)) for column in own[node.location[:depth]])
+        groups = [(*above, *own[node.location])]
+        if len(node.choices) > 1:
+            groups.append((*above, *encoding.below[i].tolist()))
+        for columns in filter(None, groups):
+            label = " × ".join(encoding.names[j] for j in columns)
+            label += f" | {_says(encoding, *gate[-1])}" if gate else ""
+            terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
     return terms
 
 
 def _paths(encoding: Encoding) -> list[Term]:
-    """One term per path, with lengthscales of its own."""
     if encoding.space.n_paths > MAX_PATHS:
         raise OptionError(
-            f"covariance='independent' needs a model per path, and this space has {encoding.space.n_paths} paths (at most "
-            f"{MAX_PATHS}); use 'additive' or 'additive+interactions'"
+            f"covariance='independent' needs a model per path, and this space has {encoding.space.n_paths} paths "
+            f"(at most {MAX_PATHS}); use 'additive' or 'additive+interactions'"
         )
     terms: list[Term] = []
     n_scales = 0
@@ -116,14 +107,9 @@ def _paths(encoding: Encoding) -> list[Term]:
         columns = tuple(np.flatnonzero(~encoding.is_choice & ~np.isnan(row)).tolist())
         scales = tuple(range(n_scales, n_scales + len(columns)))
         n_scales += len(columns)
-        terms.append(
-            Term(", ".join(_says(encoding, j, o) for j, o in gate) or "all", "main", gate, columns, scales, True)
-        )
+        label = ", ".join(_says(encoding, j, o) for j, o in gate) or "all"
+        terms.append(Term(label, "main", gate, columns, scales))
     return terms
-
-
-def _column_scales(encoding: Encoding, columns: tuple[int, ...]) -> tuple[int, ...]:
-    return columns
 
 
 def _says(encoding: Encoding, column: int, code: int) -> str:
