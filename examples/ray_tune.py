@@ -32,7 +32,7 @@ def objective(config: dict[str, Any]) -> dict[str, float]:
 
 
 def main(n_trials: int = 30) -> Any:
-    """Run the trials and return the best result."""
+    """Run the trials; what Ray Tune says about them."""
     search = OptunaSearch(space, metric="loss", mode="min", sampler=AddTreeSampler(seed=0))
     tuner = tune.Tuner(
         tune.with_resources(objective, {"cpu": 1}),
@@ -44,5 +44,7 @@ def main(n_trials: int = 30) -> Any:
 
 
 if __name__ == "__main__":
-    best = main(int(sys.argv[1]) if len(sys.argv) > 1 else 30).get_best_result()
-    print(best.config, best.metrics["loss"])
+    results = main(int(sys.argv[1]) if len(sys.argv) > 1 else 30)
+    best = results.get_best_result()
+    print(f"{len(results)} trials, {results.num_errors} failed")
+    print(f"best loss {best.metrics['loss']:.4g} with {best.config}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import ConfigSpace
 import numpy as np
 import optuna
 import pytest
@@ -14,10 +17,14 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from addtree import Categorical, Choice, Integer, Real, Space
+from addtree.configspace import from_configspace
 from addtree.infer import Gate, Seen, infer
 from addtree.problems import synthetic
 from addtree.space import Location
 from addtree.translation import Inferred, distribution_of
+from benchmarks.tasks import TASKS, load
+
+PUBLISHED = Path(__file__).parents[1] / "data" / "configspace"
 
 VISITS = 6  # to every node: enough that two choices do not agree by chance
 
@@ -55,7 +62,7 @@ def frozen(space: Space, config: Mapping[str, Any]) -> optuna.trial.FrozenTrial:
             distributions[name] = distribution_of(domain)
             if isinstance(domain, Choice):
                 if isinstance(domain.labels[0], int):
-                    distributions[name] = IntDistribution(1, len(domain.labels))
+                    distributions[name] = IntDistribution(domain.labels[0], int(domain.labels[-1] or 0))
                 ask(domain.spaces[domain.labels.index(config[name])])
 
     ask(space)
@@ -63,12 +70,12 @@ def frozen(space: Space, config: Mapping[str, Any]) -> optuna.trial.FrozenTrial:
     return optuna.create_trial(params=params, distributions=distributions, value=0.0)
 
 
-def trials_of(space: Space, seed: int) -> list[optuna.trial.FrozenTrial]:
-    """Random trials until every node was visited several times."""
-    rng, visits, trials = np.random.default_rng(seed), Counter[Location](), []
-    while len(trials) < 2 * VISITS or min(visits[node.location] for node in space.nodes) < VISITS:
+def trials_of(space: Space, seed: int, visits: int = VISITS) -> list[optuna.trial.FrozenTrial]:
+    """Random trials until every node was visited so many times."""
+    rng, visited, trials = np.random.default_rng(seed), Counter[Location](), []
+    while min(visited[node.location] for node in space.nodes) < visits:
         config = space.sample(rng)
-        visits.update(node.location for node in space.active_nodes(config))
+        visited.update(node.location for node in space.active_nodes(config))
         trials.append(frozen(space, config))
     return trials
 
@@ -112,6 +119,23 @@ def test_four_trials_of_the_papers_function_show_its_tree() -> None:
         distributions = {name: distribution_of(space.variables[name]) for name in config}
         trials.append(optuna.create_trial(params=config, distributions=distributions, value=0.0))
     assert located(Inferred(trials).space) == located(space)
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if not name.startswith("yahpo/")])
+def test_the_benchmarks_tasks(name: str) -> None:
+    """Each option seen once is enough there. (The spaces of yahpo are below, without their data.)"""
+    space = load(name).space
+    for seed in range(5):
+        assert located(Inferred(trials_of(space, seed, visits=1)).space) == located(space)
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.json")), ids=lambda path: path.stem)
+def test_published_spaces(path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the files are of ConfigSpace's older format
+        space = from_configspace(ConfigSpace.ConfigurationSpace.from_json(path))
+    for seed in range(5):
+        assert located(Inferred(trials_of(space, seed, visits=1)).space) == located(space)
 
 
 def test_layers_hang_under_their_number() -> None:
