@@ -231,7 +231,7 @@ def _started(pid: int) -> str | None:
 
 
 def _is_dead(owner: dict[str, Any] | None) -> bool:
-    if owner is None or owner["host"] != socket.gethostname():
+    if owner is None or owner["host"] != socket.gethostname() or os.name == "nt":  # there, a signal 0 would kill
         return False
     try:
         os.kill(owner["pid"], 0)
