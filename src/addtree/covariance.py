@@ -106,11 +106,10 @@ class Covariance:
 
     @cached_property
     def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number is itself, k categories are k indicators behind all the columns."""
-        ends = len(self.n_codes) + np.cumsum(self.n_codes)
-        return [
-            list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, self.n_codes, strict=True))
-        ]
+        """Per column, its features: a number itself; for categories, and none, indicators behind the columns."""
+        sizes = [k + 1 if k else 0 for k in self.n_codes]
+        ends = len(sizes) + np.cumsum(sizes)
+        return [list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, sizes, strict=True))]
 
     @cached_property
     def _term_features(self) -> dict[int, tuple[Index, Index]]:
@@ -148,7 +147,7 @@ class Covariance:
             active[:, t] = on
         imputed = self.impute(X)
         features = [np.where(self._categorical, 0.0, imputed)]
-        features += [(X[:, j, None] == np.arange(k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
+        features += [(imputed[:, j, None] == np.arange(-1, k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
         return Rows(imputed, active, np.concatenate(features, axis=1))
 
     def impute(self, X: Array) -> Array:
