@@ -106,7 +106,10 @@ class Covariance:
 
     @cached_property
     def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number itself; for categories, and none, indicators behind the columns."""
+        """Per column, its features: a number is itself; behind all the columns, k categories are k + 1 indicators.
+
+        The first of them is for inactive, a category of its own.
+        """
         sizes = [k + 1 if k else 0 for k in self.n_codes]
         ends = len(sizes) + np.cumsum(sizes)
         return [list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, sizes, strict=True))]

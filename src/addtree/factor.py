@@ -22,7 +22,7 @@ from addtree.encoding import Array
 
 _log = logging.getLogger("addtree")
 
-_JITTERS = 10.0 ** np.arange(-12, 0)  # of the mean variance, tried in turn
+_JITTERS = 10.0 ** np.arange(-15, 1)  # of the mean variance, tried in turn
 
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
@@ -38,11 +38,13 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
     return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
 
-def _cholesky(K: Array) -> Array:
-    """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do."""
+def _cholesky(K: Array, variance: float) -> Array:
+    """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do.
+
+    `variance` is the scale of rounding errors: the mean variance of the rows before anything was subtracted.
+    """
     L, info = dpotrf(K, lower=1, clean=1)
-    scale = float(np.mean(np.diagonal(K)))
-    for jitter in scale * _JITTERS:
+    for jitter in (variance or 1.0) * _JITTERS:
         if info == 0:
             break
         _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
@@ -62,9 +64,10 @@ class Factor:
     @classmethod
     def of(cls, K: Array, blocks: Sequence[Index]) -> Factor:
         """Factorise K, which is zero outside these blocks."""
+        variance = float(np.mean(np.diagonal(K))) if len(K) else 1.0
         if len(blocks) == 1:
-            return cls(((blocks[0], _cholesky(K)),), len(K))
-        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)])) for rows in blocks), len(K))
+            return cls(((blocks[0], _cholesky(K, variance)),), len(K))
+        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)], variance)) for rows in blocks), len(K))
 
     def _by_block(self, function: Callable[[Array, Array], Array], B: Array) -> Array:
         """Apply function(L, B[rows]) to every block."""
@@ -111,11 +114,12 @@ class Factor:
         kept = [block for block, hit in zip(self.blocks, touched, strict=True) if not hit]
         rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
         n, m, k = self.size, len(rows), len(corner)
+        variance = float(np.mean(np.diagonal(corner)))
         L = np.zeros((m + k, m + k))
         if m:
             L[:m, :m] = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
             C = dtrtrs(L[:m, :m], cross[rows], lower=1)[0]
             L[m:, :m] = C.T
             corner = corner - C.T @ C
-        L[m:, m:] = _cholesky(corner)
+        L[m:, m:] = _cholesky(corner, variance)
         return Factor((*kept, (np.concatenate([rows, np.arange(n, n + k)]), L)), n + k)

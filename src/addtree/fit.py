@@ -28,6 +28,7 @@ FITS = ("map", "mle")
 
 NOISE_FLOOR = 1e-10  # variance, of standardised values: small enough for eight digits of an exact function
 _NOISE_CEILING = 1.0
+_MOST_NOISE = 1e6  # standard deviations of the values: noise declared larger than that drowns them all the same
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
@@ -119,6 +120,10 @@ def restore(recipe: Recipe, covariance: Covariance, y: Array, theta: Array) -> F
     return Fitted(theta, _hyper(theta, covariance), _output(recipe, y).with_power(float(theta[-1])))
 
 
+def _variance(noise: float) -> float:
+    return max(min(noise, _MOST_NOISE) ** 2, NOISE_FLOOR)
+
+
 class _Objective:
     """-log p(θ | y), or -log p(y | θ), with its gradient."""
 
@@ -129,7 +134,7 @@ class _Objective:
         self.warp = recipe.warps
         self.output = _output(recipe, y)
         self.s = self.output.standardise(y)
-        fixed = None if recipe.noise is None else max((recipe.noise / self.output.scale) ** 2, NOISE_FLOOR)
+        fixed = None if recipe.noise is None else _variance(recipe.noise / self.output.scale)
         self.noise = (np.log(NOISE_FLOOR), np.log(_NOISE_CEILING)) if fixed is None else (np.log(fixed), np.log(fixed))
         kinds = np.array([term.kind for term in covariance.terms])
         members = {kind: np.flatnonzero(kinds == kind) for kind in ("main", "offset", "interaction")}

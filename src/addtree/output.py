@@ -14,6 +14,7 @@ import numpy as np
 
 from addtree.encoding import Array
 
+_LEAST_SCALE = float(np.finfo(float).tiny)  # below, a quotient of two floats means nothing
 _WILD = 4.0  # values further above the median than so many times (median - least) are clipped there
 
 
@@ -48,13 +49,13 @@ class Output:
         """Standardise; without centring, divide by the root mean square. Constant values keep scale 1."""
         cap = np.inf
         if clipped and len(y):
-            middle, least = float(np.median(y)), float(np.min(y))
+            middle, least = 2.0 * float(np.median(0.5 * y)), float(np.min(y))
             cap = middle + _WILD * (middle - least) if middle > least else np.inf
             y = np.minimum(y, cap)
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # squares of 1e300 and of 1e-300 are no floats
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
-        return cls(centre * unit, scale * unit if scale > 1e-14 else unit, cap)
+        return cls(centre * unit, max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE), cap)
 
     def with_power(self, power: float) -> Output:
         """The same with another λ."""
@@ -62,7 +63,8 @@ class Output:
 
     def standardise(self, y: Array) -> Array:
         """y to s."""
-        return np.asarray((np.minimum(y, self.cap) - self.centre) / self.scale)
+        # Halves, exactly the same otherwise: the difference of 1e308 and -1e308 is no float, that of their halves is.
+        return np.asarray((0.5 * np.minimum(y, self.cap) - 0.5 * self.centre) / (0.5 * self.scale))
 
     def forward(self, y: Array) -> Array:
         """y to z."""
@@ -77,11 +79,12 @@ class Output:
                 up = _inverse_box_cox(np.maximum(z, 0.0), self.power)
                 down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
             s = np.where(z >= 0, up, -down)
-        return np.asarray(self.centre + self.scale * s)
+        with np.errstate(over="ignore"):
+            return np.asarray(2.0 * (0.5 * self.centre + 0.5 * self.scale * s))
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:
     """exp(u) - 1 for the u with (exp(p u) - 1) / p = z."""
-    if abs(power) < 1e-4:
+    if power == 0.0:
         return np.expm1(z)
-    return np.expm1(np.log(np.maximum(1.0 + power * z, 1e-12)) / power)
+    return np.expm1(np.log1p(np.maximum(power * z, 1e-12 - 1.0)) / power)

@@ -25,9 +25,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
+def as_float(value: Any) -> float:
+    """A number as a float; one beyond the range of floats (10**400) is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _bound(value: Any, what: str) -> float:
     """A finite Python float, or a SpaceError that says which bound is not one."""
-    if not is_number(value) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(as_float(value)):
         raise SpaceError(f"{what} must be a finite number, got {value!r}")
     return float(value)
 
@@ -59,16 +67,17 @@ class Real:
         object.__setattr__(self, "low", _bound(self.low, "low of Real"))
         object.__setattr__(self, "high", _bound(self.high, "high of Real"))
         _check_bounds("Real", self.low, self.high, self.log)
-        if not math.isfinite(self.high - self.low):
+        if not math.isfinite(self.high / self.low if self.log else self.high - self.low):
             raise SpaceError(f"Real({self.low!r}, {self.high!r}): the range is too wide for a float; narrow it")
 
     def check(self, value: Any) -> float:
         """The value as a float, or a ConfigError."""
-        if not is_number(value) or math.isnan(value):
+        number = as_float(value) if is_number(value) else math.nan
+        if math.isnan(number):
             raise ConfigError(f"{value!r} is not a real number; give a float in [{self.low!r}, {self.high!r}]")
-        if not self.low <= value <= self.high:
-            raise _out_of_bounds(float(value), self.low, self.high)
-        return float(value)
+        if not self.low <= number <= self.high:
+            raise _out_of_bounds(number, self.low, self.high)
+        return number
 
     def encode(self, value: float) -> float:
         """Value to unit interval."""
@@ -130,7 +139,8 @@ class Integer:
 
     def check(self, value: Any) -> int:
         """The value as an int (3.0 counts as 3), or a ConfigError."""
-        if not is_number(value) or not math.isfinite(value) or value != int(value):
+        whole = isinstance(value, numbers.Integral) or (is_number(value) and as_float(value).is_integer())
+        if not whole or isinstance(value, (bool, np.bool_)):
             raise ConfigError(f"{value!r} is not a whole number; give an int in [{self.low}, {self.high}]")
         if not self.low <= value <= self.high:
             raise _out_of_bounds(int(value), self.low, self.high)
@@ -181,6 +191,11 @@ def label_key(value: Any) -> Hashable:
     return (isinstance(value, (bool, np.bool_)), value)
 
 
+def same_labels(one: tuple[Scalar, ...], other: tuple[Scalar, ...]) -> bool:
+    """Whether two lists of labels are equal, in order."""
+    return tuple(map(label_key, one)) == tuple(map(label_key, other))
+
+
 def check_labels(labels: Iterable[Any], what: str) -> tuple[Scalar, ...]:
     """Labels (values of a Categorical, options of a Choice): JSON scalars, at least one, all different."""
     out: list[Scalar] = []
@@ -202,14 +217,14 @@ def check_labels(labels: Iterable[Any], what: str) -> tuple[Scalar, ...]:
 def find_label(labels: tuple[Scalar, ...], value: Any) -> int:
     """Position of `value` among labels, or a ConfigError that lists them."""
     plain = value.item() if isinstance(value, np.generic) else value
-    for i, label in enumerate(labels):
+    for i, label in enumerate(labels) if isinstance(plain, Scalar) else ():
         if isinstance(label, bool) == isinstance(plain, bool) and label == plain:
             return i
     known = ", ".join(map(repr, labels[:20])) + (", ..." if len(labels) > 20 else "")
     raise ConfigError(f"{value!r} is not one of {known}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Categorical:
     """One of several values without order that open nothing; a `Choice` is one whose options open subspaces.
 
@@ -220,9 +235,15 @@ class Categorical:
     values: tuple[Scalar, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str):
-            raise SpaceError(f"Categorical({self.values!r}): give a list of values, not one string")
+        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
+            raise SpaceError(f"Categorical({self.values!r}): give a list of values, not one")
         object.__setattr__(self, "values", check_labels(self.values, "Categorical values"))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Categorical) and same_labels(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash(self.values)
 
     def check(self, value: Any) -> Scalar:
         """The value as it stands in the definition, or a ConfigError."""

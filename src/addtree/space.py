@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.errors import ConfigError, SpaceError
-from addtree.parameters import Categorical, Integer, Parameter, Real, Scalar, check_labels, find_label
+from addtree.parameters import Categorical, Integer, Parameter, Real, Scalar, check_labels, find_label, same_labels
 
 Config: TypeAlias = Mapping[str, Any]
 Location: TypeAlias = tuple[tuple[str, int], ...]
@@ -35,6 +35,10 @@ class Choice:
     """
 
     def __init__(self, options: Mapping[Any, Space] | None = None, /, **named: Space) -> None:
+        if not isinstance(options or {}, Mapping):
+            raise SpaceError(f"Choice({options!r}): give a mapping of options to spaces; an option may open Space()")
+        for label in set(options or {}) & set(named):
+            raise SpaceError(f"option {label!r} is given twice, in the mapping and by keyword; remove one")
         both = {**(options or {}), **named}
         self.labels: tuple[Scalar, ...] = check_labels(both, "Choice options")
         for label, space in both.items():
@@ -60,7 +64,7 @@ class Choice:
         return {"type": "choice", "options": [list(pair) for pair in pairs]}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Choice) and self.labels == other.labels and self.spaces == other.spaces
+        return isinstance(other, Choice) and same_labels(self.labels, other.labels) and self.spaces == other.spaces
 
     def __hash__(self) -> int:
         return hash((self.labels, self.spaces))
@@ -107,6 +111,8 @@ class Space:
     def __init__(
         self, children: Mapping[str, Parameter | Choice] | None = None, /, **named: Parameter | Choice
     ) -> None:
+        if not isinstance(children or {}, Mapping):
+            raise SpaceError(f"Space({children!r}): give a mapping of names to parameters")
         for name in set(children or {}) & set(named):
             raise SpaceError(f"parameter {name!r} is given twice, in the mapping and by keyword; remove one")
         both = {**(children or {}), **named}
@@ -179,9 +185,9 @@ class Space:
 
     @cached_property
     def n_configs(self) -> float:
-        """How many configurations there are; infinite as soon as some path holds a real parameter."""
-        sizes = {name: d.size for name, d in self.variables.items() if not isinstance(d, Choice)}
-        return float(self._count([math.prod(sizes[name] for name in node.parameters) for node in self.nodes]))
+        """How many configurations there are; infinite where a path holds a real parameter or a float has no room."""
+        sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
+        return float(self._count([math.prod((sizes[n] for n in node.parameters), start=1.0) for node in self.nodes]))
 
     def _count(self, own: list[Any]) -> Any:
         """A product over choices of a sum over options, each node counting for `own`."""
@@ -419,10 +425,11 @@ def _child_from_dict(name: str, form: Any) -> Parameter | Choice:
                 return Categorical(**rest)
             case "choice":
                 pairs = rest.pop("options")
-                items = pairs.items() if isinstance(pairs, Mapping) else pairs
+                items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
+                check_labels((label for label, _ in items), "Choice options")
                 return Choice({label: Space.from_dict(sub) for label, sub in items}, **rest)
-    except (KeyError, TypeError) as error:
-        raise SpaceError(f"parameter {name!r}: {form!r} is not a {form['type']}: {error}") from None
     except SpaceError as error:
         raise SpaceError(f"parameter {name!r}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise SpaceError(f"parameter {name!r}: {form!r} is not a {form['type']}: {error}") from None
     raise SpaceError(f"parameter {name!r}: type {form['type']!r} is not {kinds}")

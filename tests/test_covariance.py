@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from addtree.covariance import matern52, squared_exponential, stack
+from tests.strategies import build, data, differences, hyperparameters
+from tests.test_terms import TWO
+
+
+@pytest.mark.parametrize(("kernel", "reference"), [(squared_exponential, RBF()), (matern52, Matern(nu=2.5))])
+def test_kernels_of_the_squared_distance(kernel, reference):
+    r = np.linspace(0.0, 4.0, 30)
+    value, derivative = kernel(r**2)
+    np.testing.assert_allclose(value, reference(r[:, None], [[0.0]])[:, 0], rtol=1e-12)
+    numeric = [differences(lambda v: kernel(v)[0][0], np.array([u]))[0] for u in r[1:] ** 2]
+    np.testing.assert_allclose(derivative[1:], numeric, rtol=1e-6, atol=1e-9)
+    assert value[0] == 1.0
+
+
+def test_rows_are_sliced_and_stacked():
+    encoding, k = build(TWO, "additive+interactions")
+    rows, _ = data(encoding, k, 6, 0)
+    both = stack(rows[:2], rows[2:])
+    for one, other in ((both.X, rows.X), (both.active, rows.active), (both.features, rows.features)):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_term_across_choices_sees_inactive_as_a_category_of_its_own():
+    encoding, k = build(TWO, "additive+interactions")
+    hyper = hyperparameters(encoding, k)
+    configs = [{"x": 0.5, "c": c, "d": d} | ({"y": 0.5} if c == "a" else {}) | ({"z": 0.5} if d == 1 else {})
+               for c in "ab" for d in (1, 2)]  # fmt: skip
+    rows = k.rows(encoding.encode(configs))
+    (t,) = [t for t, term in enumerate(k.terms) if len(term.columns) == 5]
+    K = k.component(hyper, t, rows, rows)
+    assert len({round(float(v), 9) for v in K[0]}) == 4  # all four paths differ
+    np.testing.assert_allclose(k.gram(rows).value(hyper), k.cross(hyper, rows, rows), atol=1e-9)

@@ -1,0 +1,168 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from addtree import Categorical, Integer, Real
+from addtree.errors import AddTreeError, ConfigError, SpaceError
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+unit = st.floats(0.0, 1.0)
+
+
+@given(finite, finite, unit)
+def test_a_real_round_trips(a, b, u):
+    low, high = min(a, b), max(a, b)
+    if low == high or not math.isfinite(high - low):
+        return
+    real = Real(low, high)
+    value = real.decode(u)
+    assert low <= value <= high
+    assert 0.0 <= real.encode(value) <= 1.0
+    spacing = max(abs(low), abs(high)) / (high - low) * 1e-15
+    assert real.encode(value) == pytest.approx(u, abs=1e-12 + 4 * spacing)
+
+
+@given(st.floats(-250, 250), st.floats(0.01, 300), unit)
+def test_a_log_real_round_trips(exponent, decades, u):
+    low = 10.0**exponent
+    high = 10.0 ** min(exponent + decades, 300.0)
+    if math.isinf(high / low):
+        return
+    real = Real(low, high, log=True)
+    value = real.decode(u)
+    assert low <= value <= high
+    assert real.encode(value) == pytest.approx(u, abs=1e-11)
+
+
+@given(st.integers(-1000, 1000), st.integers(1, 1000), st.booleans(), unit)
+def test_an_integer_round_trips(low, width, log, u):
+    if log:
+        low = abs(low) + 1
+    integer = Integer(low, low + width, log=log)
+    for value in {low, low + width, low + width // 3}:
+        assert integer.decode(integer.encode(value)) == value
+    value = integer.decode(u)
+    assert type(value) is int
+    assert integer.snap(u) == integer.encode(value)
+    gap = [abs(integer.encode(v) - u) for v in range(low, low + width + 1)]
+    if not log:
+        assert abs(integer.encode(value) - u) <= min(gap) + 1e-12
+
+
+@pytest.mark.parametrize("domain", [Real(-3, 7), Real(1e-4, 2.5, log=True), Integer(-3, 7), Integer(1, 900, log=True)])
+def test_the_ends_come_out_exactly(domain):
+    assert (domain.decode(0.0), domain.decode(1.0)) == (domain.low, domain.high)
+    assert (domain.encode(domain.low), domain.encode(domain.high)) == (0.0, 1.0)
+    assert (domain.decode(-0.5), domain.decode(1.5)) == (domain.low, domain.high)
+
+
+def test_log_scale_is_uniform_in_orders_of_magnitude():
+    real = Real(1e-4, 1, log=True)
+    assert [real.decode(u) for u in (0.25, 0.5, 0.75)] == pytest.approx([1e-3, 1e-2, 1e-1])
+
+
+def test_every_value_of_an_integer_is_drawn_alike():
+    rng = np.random.default_rng(0)
+    integer = Integer(0, 4)
+    values = [integer.decode(integer.sample(rng)) for _ in range(5000)]
+    assert np.bincount(values).min() > 900
+    log = Integer(1, 100, log=True)
+    values = [log.decode(log.sample(rng)) for _ in range(5000)]
+    assert set(values) >= {1, 2, 100}
+    assert np.mean(np.array(values) <= 10) == pytest.approx(0.57, abs=0.04)  # log(10.5 / 0.5) / log(100.5 / 0.5)
+
+
+def test_categories_round_trip_and_true_is_not_one():
+    categorical = Categorical([0, False, 1, True, "1", None, 0.5])
+    for i, value in enumerate(categorical.values):
+        assert categorical.encode(value) == i
+        assert categorical.decode(float(i)) is value
+    assert categorical.check(np.int64(1)) == 1
+    assert categorical.check(np.bool_(True)) is True
+    assert categorical.check(np.str_("1")) == "1"
+
+
+def test_numbers_of_numpy_and_fractions_become_plain():
+    assert type(Real(0, 1).check(np.float32(0.5))) is float
+    assert Real(0, 1).check(Fraction(1, 4)) == 0.25
+    assert type(Integer(0, 9).check(np.int8(3))) is int
+    assert type(Integer(0, 9).check(3.0)) is int
+
+
+def test_sizes():
+    assert Real(0, 1).size == math.inf
+    assert Integer(-2, 3).size == 6
+    assert Categorical("ab" for _ in range(1)).size == 1
+
+
+# ------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Real(1, 1), ["Real(1.0, 1.0)", "low must be less than high", "widen"]),
+        (lambda: Real(2, 1), ["Real(2.0, 1.0)", "swap"]),
+        (lambda: Integer(5, 5), ["Integer(5, 5)", "low must be less than high"]),
+        (lambda: Real(0, 1, log=True), ["log=True", "low > 0", "leave log out"]),
+        (lambda: Real(-1, 1, log=True), ["-1.0", "low > 0"]),
+        (lambda: Integer(0, 9, log=True), ["Integer(0, 9, log=True)", "low > 0"]),
+        (lambda: Real(math.nan, 1), ["low of Real", "finite", "nan"]),
+        (lambda: Real(0, math.inf), ["high of Real", "finite", "inf"]),
+        (lambda: Real("0", 1), ["low of Real", "'0'"]),
+        (lambda: Real(False, True), ["low of Real", "False"]),
+        (lambda: Real(0, 10**400), ["high of Real", "finite"]),
+        (lambda: Real(-1.7e308, 1.7e308), ["too wide", "narrow"]),
+        (lambda: Real(1e-200, 1e200, log=True), ["too wide", "narrow"]),
+        (lambda: Integer(0.5, 2), ["low of Integer", "0.5", "use Real"]),
+        (lambda: Integer(0, 10**400), ["high of Integer", "finite"]),
+        (lambda: Integer(0, 2**60), ["2^53", "use Real"]),
+        (lambda: Categorical([]), ["empty", "at least one"]),
+        (lambda: Categorical("abc"), ["'abc'", "list"]),
+        (lambda: Categorical(3), ["3", "list"]),
+        (lambda: Categorical(["a", "b", "a"]), ["'a'", "twice", "remove"]),
+        (lambda: Categorical([1, 1.0]), ["1.0", "twice"]),
+        (lambda: Categorical([(1, 2)]), ["(1, 2)", "string, number, bool or None"]),
+        (lambda: Categorical([math.nan]), ["nan"]),
+    ],
+)
+def test_a_domain_that_cannot_work_says_what_to_do(make, words):
+    with pytest.raises(SpaceError) as caught:
+        make()
+    assert isinstance(caught.value, (AddTreeError, ValueError))
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "words"),
+    [
+        (Real(0, 1), 1.5, ["1.5", "out of bounds", "[0.0, 1.0]", "inside"]),
+        (Real(0, 1), math.inf, ["inf", "out of bounds"]),
+        (Real(0, 1), math.nan, ["nan", "not a real number"]),
+        (Real(0, 1), "0.5", ["'0.5'", "not a real number", "float"]),
+        (Real(0, 1), True, ["True", "not a real number"]),
+        (Real(0, 1), None, ["None", "not a real number"]),
+        (Real(0, 1), 10**400, ["out of bounds"]),
+        (Integer(0, 9), 10, ["10", "out of bounds", "[0, 9]"]),
+        (Integer(0, 9), 2.5, ["2.5", "whole number", "int"]),
+        (Integer(0, 9), "3", ["'3'", "whole number"]),
+        (Integer(0, 9), math.inf, ["inf", "whole number"]),
+        (Integer(0, 9), True, ["True", "whole number"]),
+        (Integer(0, 9), 10**400, ["out of bounds"]),
+        (Categorical(["a", "b"]), "c", ["'c'", "'a', 'b'"]),
+        (Categorical([0, 1]), True, ["True", "0, 1"]),
+        (Categorical(["a", "b"]), ["a"], ["['a']", "'a', 'b'"]),
+        (Categorical(["a", "b"]), np.array(["a", "b"]), ["'a', 'b'"]),
+        (Categorical(range(30)), 99, ["99", "0, 1, 2", "..."]),
+    ],
+)
+def test_a_value_that_does_not_belong_says_what_would(domain, value, words):
+    with pytest.raises(ConfigError) as caught:
+        domain.check(value)
+    for word in words:
+        assert word in str(caught.value)

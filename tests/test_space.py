@@ -1,0 +1,218 @@
+import json
+
+import numpy as np
+import pytest
+
+from addtree import Categorical, Choice, Integer, Real, Space
+from addtree.errors import ConfigError, SpaceError
+
+
+@pytest.fixture
+def space():
+    return Space(
+        lr=Real(1e-5, 1e-1, log=True),
+        model=Choice(
+            svm=Space(
+                C=Real(1e-3, 1e3, log=True),
+                kernel=Choice(linear=Space(), rbf=Space(gamma=Real(1e-4, 10, log=True))),
+            ),
+            forest=Space(trees=Integer(10, 500, log=True), criterion=Categorical(["gini", "entropy"])),
+        ),
+    )
+
+
+def test_the_tree_is_printed_for_a_person(space):
+    assert str(space).splitlines() == [
+        "lr: real [1e-05, 0.1] log",
+        "model",
+        "├─ 'svm'",
+        "│  ├─ C: real [0.001, 1000] log",
+        "│  └─ kernel",
+        "│     ├─ 'linear'",
+        "│     └─ 'rbf'",
+        "│        └─ gamma: real [0.0001, 10] log",
+        "└─ 'forest'",
+        "   ├─ trees: integer 10..500 log",
+        "   └─ criterion: one of 'gini', 'entropy'",
+    ]
+
+
+def test_vertices_paths_and_effective_dimension(space):
+    assert [v.names for v in space.vertices] == [("lr",), ("C",), ("trees", "criterion"), ("gamma",)]
+    assert space.n_paths == 3
+    assert space.n_configs == float("inf")
+    rbf = {"lr": 0.01, "model": "svm", "C": 1, "kernel": "rbf", "gamma": 1}
+    assert space.effective_dimension(rbf) == 3
+    assert list(space.variables) == ["lr", "model", "C", "kernel", "trees", "criterion", "gamma"]
+
+
+def test_forty_binary_choices_have_two_to_the_forty_paths():
+    space = Space({f"c{i}": Choice({0: Space({f"a{i}": Real(0, 1)}), 1: Space()}) for i in range(40)})
+    assert space.n_paths == 2**40
+    assert isinstance(space.n_paths, int)
+    assert len(space.vertices) == 40
+    assert (
+        space.effective_dimension({f"c{i}": i % 2 for i in range(40)} | {f"a{i}": 0.5 for i in range(0, 40, 2)}) == 20
+    )
+
+
+def test_paths_beyond_any_float_are_counted():
+    space = Space({f"c{i}": Choice({0: Space(), 1: Space()}) for i in range(1100)})
+    assert space.n_paths == 2**1100
+    assert space.n_configs == float("inf")  # more than a float can say
+    assert Space({f"i{k}": Integer(1, 1000) for k in range(120)}).n_configs == float("inf")
+
+
+def test_a_name_shared_by_all_options_belongs_to_the_vertex_above():
+    space = Space(
+        x=Real(0, 1),
+        c=Choice(
+            a=Space(y=Real(0, 1)),
+            b=Space(y=Real(0, 1), d=Choice({1: Space(z=Real(0, 1)), 2: Space()})),
+        ),
+    )
+    assert [v.names for v in space.vertices] == [("x", "y"), ("z",)]
+    assert space.conditions["y"] == ((),)
+    assert space.conditions["z"] == ((("c", 1), ("d", 0)),)
+
+
+def test_a_name_shared_by_some_options_is_one_variable():
+    options = {o: Space(gamma=Real(0, 1)) if o < 2 else Space() for o in range(3)}
+    space = Space(c=Choice(options))
+    assert list(space.variables) == ["c", "gamma"]
+    assert space.conditions["gamma"] == ((("c", 0),), (("c", 1),))
+
+
+def test_validate_returns_plain_values_in_the_order_of_the_tree(space):
+    config = {"gamma": np.float64(1), "kernel": np.str_("rbf"), "C": 1, "model": "svm", "lr": np.float32(0.01)}
+    out = space.validate(config)
+    assert list(out) == ["lr", "model", "C", "kernel", "gamma"]
+    assert json.loads(json.dumps(out)) == out
+
+
+def test_nothing_a_caller_passes_is_changed():
+    children = {"x": Real(0, 1)}
+    options = {"a": Space(y=Real(0, 1))}
+    space = Space(children, c=Choice(options))
+    assert children == {"x": Real(0, 1)}
+    assert options == {"a": Space(y=Real(0, 1))}
+    config = {"x": 0, "c": "a", "y": 1}
+    space.validate(config)
+    assert config == {"x": 0, "c": "a", "y": 1}
+    children["z"] = Real(0, 1)
+    assert "z" not in space.variables
+
+
+def test_every_option_is_drawn_alike(space):
+    rng = np.random.default_rng(0)
+    models = [space.sample(rng)["model"] for _ in range(400)]
+    assert 150 < models.count("svm") < 250
+
+
+def test_the_linear_representation_of_the_paper():
+    """Appendix A: two configurations on different paths have unequal tags below the root."""
+    space = Space(r=Real(-1, 1), t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1), k=Categorical(["x"]))}))
+    L = space.linearize([{"r": 0.5, "t": 1, "a": -0.5}, {"r": 0.25, "t": 2, "b": 0.0, "k": "x"}])
+    nan = np.nan
+    np.testing.assert_array_equal(L, [[0, 0.5, 0, -0.5, nan, nan, nan], [0, 0.25, nan, nan, 1, 0.0, 0.0]])
+
+
+def test_forms_of_labels_that_are_no_strings():
+    space = Space(c=Choice({3: Space(x=Real(0, 1)), None: Space(), True: Space(), "s": Space(), 0.5: Space()}))
+    form = json.loads(json.dumps(space.to_dict()))
+    assert form["c"]["options"][1] == [None, {}]
+    again = Space.from_dict(form)
+    assert again == space
+    assert again.variables["c"].labels == (3, None, True, "s", 0.5)
+
+
+# ------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Choice(), ["Choice options", "empty", "at least one"]),
+        (lambda: Choice({}), ["empty"]),
+        (lambda: Choice(a=3), ["'a'", "must open a Space", "Space()"]),
+        (lambda: Choice({(1, 2): Space()}), ["(1, 2)", "string, number, bool or None"]),
+        (lambda: Choice({"a": Space()}, a=Space()), ["'a'", "twice"]),
+        (lambda: Choice(["a", "b"]), ["Choice", "mapping"]),
+        (lambda: Space(x=3), ["'x'", "Real, Integer, Categorical or Choice", "3"]),
+        (lambda: Space({3: Real(0, 1)}), ["name", "string", "3"]),
+        (lambda: Space({"": Real(0, 1)}), ["name", "non-empty"]),
+        (lambda: Space({"x": Real(0, 1)}, x=Real(0, 1)), ["'x'", "twice", "remove one"]),
+        (lambda: Space([1]), ["Space", "mapping"]),
+        (
+            lambda: Space(c=Choice(a=Space(x=Real(0, 1)), b=Space(x=Real(0, 2)))),
+            ["'x'", "two domains", "[0, 1]", "[0, 2]", "rename"],
+        ),
+        (lambda: Space(c=Choice(a=Space(x=Real(0, 1)), b=Space(x=Integer(0, 1)))), ["'x'", "two domains"]),
+        (
+            lambda: Space(c=Choice(a=Space(x=Categorical([0, 1])), b=Space(x=Categorical([False, True])))),
+            ["'x'", "two domains"],
+        ),
+        (lambda: Space(x=Real(0, 1), c=Choice(a=Space(x=Real(0, 1)))), ["'x'", "twice on one path", "rename"]),
+        (
+            lambda: Space(c=Choice(a=Space(x=Real(0, 1))), d=Choice(b=Space(x=Real(0, 1)))),
+            ["'x'", "twice on one path", "c='a'", "d='b'"],
+        ),
+    ],
+)
+def test_a_space_that_cannot_work_says_what_to_do(make, words):
+    with pytest.raises(SpaceError) as caught:
+        make()
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lr": 1.0}, ["'lr'", "1.0", "out of bounds", "1e-05"]),
+        ({"lr": "fast"}, ["'lr'", "'fast'", "not a real number"]),
+        ({"trees": 10.5}, ["'trees'", "10.5", "whole number"]),
+        ({"criterion": "mse"}, ["'criterion'", "'mse'", "'gini'"]),
+        ({"model": "tree"}, ["'model'", "'tree'", "'svm', 'forest'"]),
+        ({"gamma": 1.0}, ["'gamma'", "inactive", "model='svm' and kernel='rbf'", "leave it out"]),
+        ({"tree": 3}, ["'tree'", "unknown", "did you mean 'trees'?"]),
+        ({"zzz": 3}, ["'zzz'", "unknown", "'lr'"]),
+        ({"trees": None}, ["'trees'", "None"]),
+        ({"trees": ...}, ["'trees'", "missing", "model='forest'", "integer 10..500"]),
+        ({"model": ...}, ["'model'", "missing", "always", "'svm', 'forest'"]),
+    ],
+)
+def test_a_configuration_that_does_not_belong_says_what_to_do(space, change, words):
+    config = {"lr": 0.01, "model": "forest", "trees": 50, "criterion": "gini"} | change
+    with pytest.raises(ConfigError) as caught:
+        space.validate({name: value for name, value in config.items() if value is not ...})
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_configuration_is_a_mapping(space):
+    with pytest.raises(ConfigError, match="mapping of parameter names"):
+        space.validate([("lr", 0.01)])
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ([], ["mapping"]),
+        ({"x": 3}, ["'x'", "'type'"]),
+        ({"x": {"type": "complex"}}, ["'x'", "'complex'", "'real', 'integer', 'categorical' or 'choice'"]),
+        ({"x": {"type": "real", "low": 0}}, ["'x'", "high"]),
+        ({"x": {"type": "real", "low": 1, "high": 0}}, ["'x'", "low must be less than high"]),
+        ({"x": {"type": "real", "low": 0, "high": 1, "step": 2}}, ["'x'", "step"]),
+        ({"x": {"type": "categorical", "values": 3}}, ["'x'", "3"]),
+        ({"c": {"type": "choice", "options": ["a", "b"]}}, ["'c'", "choice"]),
+        ({"c": {"type": "choice", "options": 3}}, ["'c'", "choice"]),
+        ({"c": {"type": "choice", "options": [["a", {}], ["a", {}]]}}, ["'c'", "'a'", "twice"]),
+        ({"c": {"type": "choice", "options": {}}}, ["'c'", "empty"]),
+    ],
+)
+def test_a_form_that_cannot_be_read_says_where(form, words):
+    with pytest.raises(SpaceError) as caught:
+        Space.from_dict(form)
+    for word in words:
+        assert word in str(caught.value)
