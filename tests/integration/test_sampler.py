@@ -154,6 +154,36 @@ def test_pending_trials_are_not_repeated() -> None:
     assert len(set(asked)) == 12
 
 
+def test_what_waits_or_was_just_finished_by_another_worker_is_not_suggested() -> None:
+    """Two workers on one storage; what one does while the other is choosing is noticed."""
+    space = Space(a=Integer(0, 1), b=Integer(0, 1))
+    storage = optuna.storages.InMemoryStorage()
+    mine = optuna.create_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
+    theirs = optuna.load_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
+    waiting = {"a": 0, "b": 1}
+    ticket = optuna.create_trial(state=TrialState.WAITING, system_attrs={"fixed_params": waiting})
+    trials = [optuna.Trial(mine, storage.create_new_trial(mine._study_id)) for _ in range(2)]
+    storage.create_new_trial(mine._study_id, template_trial=ticket)
+    publish, done = AddTreeSampler._publish, []
+
+    def meanwhile(self: AddTreeSampler, study: optuna.Study, trial: optuna.trial.FrozenTrial, params: Any) -> None:
+        if study is mine and not done:  # the other worker runs the very same configuration, from start to end
+            done.append(params)
+            other = optuna.Trial(theirs, theirs._storage.create_new_trial(theirs._study_id))
+            for name, value in params.items():
+                other._fixed_params[name] = value
+                other.suggest_int(name, 0, 1)
+            theirs.tell(other, 1.0)
+        publish(self, study, trial, params)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AddTreeSampler, "_publish", meanwhile)
+        got = [{name: trial.suggest_int(name, 0, 1) for name in ("a", "b")} for trial in trials]
+    assert len(done) == 1
+    assert all(config not in got for config in (waiting, done[0]))
+    assert got[0] != got[1]
+
+
 def test_threads_share_one_sampler() -> None:
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
     study.optimize(papers_function, n_trials=24, n_jobs=2)
