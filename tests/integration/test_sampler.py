@@ -184,6 +184,21 @@ def test_what_waits_or_was_just_finished_by_another_worker_is_not_suggested() ->
     assert got[0] != got[1]
 
 
+def test_what_waits_counts_as_pending() -> None:
+    space = Space(a=Integer(0, 1), b=Integer(0, 1))
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
+    study.optimize(lambda t: t.suggest_int("a", 0, 1) + t.suggest_int("b", 0, 1), n_trials=1)
+    first = study.trials[0].params
+    waiting = {**first, "a": 1 - first["a"]}
+    storage = study._storage
+    running = [optuna.Trial(study, storage.create_new_trial(study._study_id)) for _ in range(2)]
+    study.enqueue_trial(waiting)
+    got = [{name: trial.suggest_int(name, 0, 1) for name in ("a", "b")} for trial in running]
+    assert first not in got
+    assert waiting not in got
+    assert got[0] != got[1]
+
+
 def test_threads_share_one_sampler() -> None:
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
     study.optimize(papers_function, n_trials=24, n_jobs=2)
