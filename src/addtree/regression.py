@@ -61,10 +61,10 @@ class AddTreeGP:
             raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
         if not len(values) or not np.all(np.isfinite(values)):
             raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
-        gram = self._covariance.gram(self._covariance.rows(self._encoding.encode(configs)))
+        rows = self._covariance.rows(self._encoding.encode(configs))
         rng = np.random.default_rng(self._seed)
-        fitted = fit(self._recipe, gram, values, restarts=_RESTARTS, rng=rng)
-        posterior = Posterior.of(gram, fitted.hyper, fitted.output.forward(values))
+        fitted = fit(self._recipe, self._covariance.gram(rows), values, restarts=_RESTARTS, rng=rng)
+        posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
         self._fitted = (fitted, posterior)
         return self
 

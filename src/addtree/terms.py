@@ -22,8 +22,10 @@ import numpy as np
 
 from addtree.encoding import Encoding
 from addtree.errors import OptionError
+from addtree.space import Location
 
-Kind = Literal["main", "offset", "interaction"]
+Kind = Literal["main", "offset", "interaction", "path"]
+KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")
 Gate = tuple[tuple[int, int], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
@@ -82,8 +84,8 @@ def _interactions(encoding: Encoding) -> list[Term]:
     space, terms = encoding.space, []
     own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
     for i, node in enumerate(space.nodes):
-        gate = tuple((encoding.index[choice], option) for choice, option in node.location)
-        above = tuple(column for depth in range(len(gate)) for column in own[node.location[:depth]])
+        gate = _gate(encoding, node.location)
+        above = tuple(column for depth in range(len(node.location)) for column in own[node.location[:depth]])
         groups = [(*above, *own[node.location])]
         if len(node.choices) > 1:
             groups.append((*above, *encoding.below[i].tolist()))
@@ -92,6 +94,16 @@ def _interactions(encoding: Encoding) -> list[Term]:
             label += f" | {_says(encoding, *gate[-1])}" if gate else ""
             terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
     return terms
+
+
+def _gate(encoding: Encoding, location: Location) -> Gate:
+    """What tells a location: its last option, and those before it as far as the choices also occur elsewhere."""
+    pairs: list[tuple[int, int]] = []
+    for choice, option in reversed(location):
+        pairs.insert(0, (encoding.index[choice], option))
+        if len(encoding.space.conditions[choice]) == 1:
+            break
+    return tuple(pairs)
 
 
 def _paths(encoding: Encoding) -> list[Term]:
@@ -108,7 +120,7 @@ def _paths(encoding: Encoding) -> list[Term]:
         scales = tuple(range(n_scales, n_scales + len(columns)))
         n_scales += len(columns)
         label = ", ".join(_says(encoding, j, o) for j, o in gate) or "all"
-        terms.append(Term(label, "main", gate, columns, scales))
+        terms.append(Term(label, "path", gate, columns, scales))
     return terms
 
 
