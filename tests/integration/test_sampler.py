@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import optuna
@@ -49,9 +50,9 @@ def optimized(objective: Callable[[optuna.Trial], float], n: int, **settings: An
 
 
 def test_unchanged_define_by_run_code_is_optimised_as_a_tree() -> None:
-    """Median of three seeds; `benchmarks/sampler.py` measures ten."""
-    best = sorted(optimized(papers_function, 30, seed=seed).best_value for seed in range(3))
-    assert best[1] - 0.1 < 10**-3.5
+    """The median of ten seeds, as `benchmarks/sampler.py` measures it: one seed may stay in a wrong leaf for 30 trials."""
+    best = [optimized(papers_function, 30, seed=seed).best_value for seed in range(10)]
+    assert median(best) - 0.1 <= 10**-3.5
 
 
 def test_an_integer_that_opens_layers() -> None:
