@@ -50,7 +50,7 @@ def optimized(objective: Callable[[optuna.Trial], float], n: int, **settings: An
 
 
 def test_unchanged_define_by_run_code_is_optimised_as_a_tree() -> None:
-    """The median of ten seeds, as `benchmarks/sampler.py` measures it: one seed may stay in a wrong leaf for 30 trials."""
+    """The median of ten seeds, as `benchmarks/sampler.py` measures it; a single one may be slow."""
     best = [optimized(papers_function, 30, seed=seed).best_value for seed in range(10)]
     assert median(best) - 0.1 <= 10**-3.5
 
