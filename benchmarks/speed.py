@@ -1,6 +1,6 @@
 """What a suggestion costs, against peers and as problems grow.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.speed [--parts peers observations vertices choices start stages] [--methods ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.speed [--parts peers observations vertices ...] [--methods ...]
 
 Milliseconds are those of one run on one machine with one BLAS thread: read the ratios. A suggestion is one ask and one
 tell; the objective's own time is not in it.
