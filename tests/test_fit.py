@@ -3,7 +3,7 @@ import pytest
 
 from addtree import Choice, Real, Space
 from addtree.errors import OptionError
-from addtree.fit import PRIOR, Recipe, _Objective, fit, restore
+from addtree.fit import NOISE_FLOOR, PRIOR, Recipe, _Objective, fit, restore
 from addtree.problems import synthetic
 from tests.strategies import COVARIANCES, build, data, differences
 
@@ -86,7 +86,7 @@ def test_declared_noise_is_held():
     fitted = fit(Recipe(noise=0.2), k.gram(rows), y, restarts=0, rng=np.random.default_rng(0))
     assert np.sqrt(fitted.hyper.noise) * fitted.output.scale == pytest.approx(0.2)
     exact = fit(Recipe(noise=0), k.gram(rows), y, restarts=0, rng=np.random.default_rng(0))
-    assert exact.hyper.noise == pytest.approx(1e-10)
+    assert exact.hyper.noise == pytest.approx(NOISE_FLOOR)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])

@@ -10,7 +10,7 @@ _ANYWHERE = 128  # uniform over the space
 _NEAR = 96  # around the incumbents
 _ACROSS = 48  # incumbents with one choice changed
 _INCUMBENTS = 6
-_WIDTHS = (0.3, 0.1, 0.03, 0.01, 0.001)  # of the unit interval
+_WIDTHS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)  # of the unit interval
 
 
 def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> Array:

@@ -27,7 +27,7 @@ from addtree.terms import KINDS, check_covariance, make_terms
 
 FITS = ("map", "mle")
 
-NOISE_FLOOR = 1e-10  # variance, of standardised values: small enough for eight digits of an exact function
+NOISE_FLOOR = 1e-12  # variance, of standardised values: an exact function shows itself to a millionth of its spread
 _NOISE_CEILING = 1.0
 _MOST_NOISE = 1e6  # standard deviations of the values: noise declared larger than that drowns them all the same
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
