@@ -10,13 +10,20 @@ LINTED := src tests benchmarks examples
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-slow lint format bench clean
 
+# Which classifier for the digits? 40 trials, about half a minute.
 demo: $(READY)
-	$(BIN)/python examples/quickstart.py
+	rm -f $(VENV)/demo.db
+	$(BIN)/addtree run examples/cash.py --trials 40 --seed 0 --storage $(VENV)/demo.db
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+# What needs minutes or Ray.
+test-slow: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
+	$(BIN)/python -m pytest -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check $(LINTED)

@@ -84,4 +84,5 @@ def gp_flat(space: Space, seed: int) -> Study:
 def _sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        return getattr(optuna.samplers, name)(**options)
+        sampler: optuna.samplers.BaseSampler = getattr(optuna.samplers, name)(**options)
+        return sampler

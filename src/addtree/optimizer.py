@@ -7,7 +7,7 @@ import logging
 import math
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -127,13 +127,14 @@ class Optimizer:
         self._asks += 1
         return self.expect(self.suggest(self._asks))
 
-    def suggest(self, turn: int) -> dict[str, Any]:
+    def suggest(self, turn: int, *, pending: Sequence[Config] = ()) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
         The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller
-        with a number of its own for each trial, one that several processes agree on, gives that.
+        with a number of its own for each trial, one that several processes agree on, gives that. `pending` are
+        configurations under evaluation just now that were not asked for here; nothing remains of them afterwards.
         """
-        return self._encoding.decode(self._suggest(turn, self._rng(turn)))
+        return self._encoding.decode(self._suggest(turn, self._rng(turn), self._encoding.encode(pending)))
 
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
@@ -144,14 +145,15 @@ class Optimizer:
         self._rows[trial.id] = self._encoding.encode([trial.config])[0]
         return trial
 
-    def _suggest(self, turn: int, rng: np.random.Generator) -> Array:
-        taken = set(self._encoding.keys(np.array(list(self._rows.values())))) if self._rows else set()
-        if len(self._trials) < self._n_initial:
-            row = np.asarray(self._design[len(self._trials)])
+    def _suggest(self, turn: int, rng: np.random.Generator, elsewhere: Array) -> Array:
+        taken = set(self._encoding.keys(np.array([*self._rows.values(), *elsewhere])))
+        known = len(self._trials) + len(elsewhere)
+        if known < self._n_initial:
+            row = np.asarray(self._design[known])
             if self._encoding.keys(row[None])[0] not in taken:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):
-            posterior, X, y = self._posterior(rng)
+            posterior, X, y = self._posterior(rng, elsewhere)
             found = suggest(self._acquisition, posterior, self._encoding, X, y, taken=taken, turn=turn, rng=rng)
             if found is not None:
                 return found
@@ -174,7 +176,7 @@ class Optimizer:
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return X, np.where(np.isnan(y), worst, y)
 
-    def _posterior(self, rng: np.random.Generator) -> tuple[Posterior, Array, Array]:
+    def _posterior(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Posterior, Array, Array]:
         """The model of what was told, conditioned on pending trials at their own means; with the X and y told."""
         n = len(self._told)
         if self._model is None or n - self._model.n >= max(1, n // _REFIT):
@@ -184,6 +186,7 @@ class Optimizer:
         if n > n_fit:
             posterior = posterior.condition(self._covariance.rows(X[n_fit:]), fitted.output.forward(y[n_fit:]))
         pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+        pending += list(elsewhere)
         if pending:
             rows = self._covariance.rows(np.array(pending))
             posterior = posterior.condition(rows, posterior.predict(rows)[0])

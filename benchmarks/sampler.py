@@ -1,0 +1,92 @@
+"""What AddTreeSampler costs and finds inside Optuna, next to the native optimizer.
+
+python benchmarks/sampler.py             both claims of docs/optuna.md
+python benchmarks/sampler.py quality     median log10 distance to the optimum of the paper's function
+python benchmarks/sampler.py overhead    time per suggestion around n = 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import optuna
+
+from addtree import Optimizer, Space
+from addtree.optuna import AddTreeSampler
+from addtree.problems import synthetic
+
+PROBLEM = synthetic()
+SEEDS, BUDGET, MARKS = 10, 60, (20, 30, 60)
+FIRST, LAST = 90, 110  # trials over which the cost is averaged
+
+
+def define_by_run(trial: optuna.Trial) -> float:
+    """The paper's function as a user of Optuna would write it."""
+    config: dict[str, Any] = {"x1": trial.suggest_categorical("x1", [0, 1])}
+    choice, shared = ("x3", "r9") if config["x1"] else ("x2", "r8")
+    config[shared] = trial.suggest_float(shared, 0, 1)
+    config[choice] = trial.suggest_categorical(choice, [0, 1])
+    leaf = f"x{4 + 2 * config['x1'] + config[choice]}"
+    config[leaf] = trial.suggest_float(leaf, -1, 1)
+    return PROBLEM.objective(config)
+
+
+def values(method: str, seed: int) -> list[float]:
+    if method == "native":
+        optimizer = Optimizer(PROBLEM.space, seed=seed)
+        for _ in range(BUDGET):
+            trial = optimizer.ask()
+            optimizer.tell(trial, PROBLEM.objective(trial.config))
+        return [trial.value for trial in optimizer.trials if trial.value is not None]
+    space: Space | None = PROBLEM.space if method == "space=" else None
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=seed))
+    study.optimize(define_by_run, n_trials=BUDGET)
+    return [trial.value for trial in study.trials if trial.value is not None]
+
+
+def quality() -> None:
+    print(f"log10 distance to the optimum of the paper's function, median of {SEEDS} seeds")
+    print("method            " + "".join(f"{mark:>8}" for mark in MARKS) + "   worst at the end")
+    for method in ("native", "space=", "define-by-run"):
+        best = np.array([np.minimum.accumulate(values(method, seed)) for seed in range(SEEDS)])
+        distance = np.log10(np.maximum(best - PROBLEM.optimum, 1e-16))
+        row = "".join(f"{np.median(distance[:, mark - 1]):8.2f}" for mark in MARKS)
+        print(f"{method:<18}{row}{distance[:, -1].max():11.2f}", flush=True)
+
+
+def overhead() -> None:
+    """Turn by turn in one run, so that whatever else the machine does hits both alike."""
+    optimizer = Optimizer(PROBLEM.space, seed=0)
+    declared, inferred = (optuna.create_study(sampler=AddTreeSampler(space, seed=0)) for space in (PROBLEM.space, None))
+    spent: dict[str, list[float]] = {"native": [], "space=": [], "define-by-run": []}
+    for _ in range(LAST):
+        start = time.perf_counter()
+        trial = optimizer.ask()
+        optimizer.tell(trial, PROBLEM.objective(trial.config))
+        spent["native"].append(time.perf_counter() - start)
+        for name, study in (("space=", declared), ("define-by-run", inferred)):
+            start = time.perf_counter()
+            study.optimize(define_by_run, n_trials=1)
+            spent[name].append(time.perf_counter() - start)
+    print(
+        f"\nms per trial around n = 100 (mean and median of trials {FIRST} to {LAST}, one process, in-memory storage)"
+    )
+    base = np.array(spent["native"][FIRST:])
+    for name, times in spent.items():
+        t = np.array(times[FIRST:])
+        ratios = f"{t.mean() / base.mean():6.2f} x {np.median(t) / np.median(base):6.2f} x"
+        print(f"{name:<18}{1e3 * t.mean():8.1f}{1e3 * np.median(t):8.1f}   {ratios}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=["quality", "overhead"])
+    what = parser.parse_args().what
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    if what != "overhead":
+        quality()
+    if what != "quality":
+        overhead()

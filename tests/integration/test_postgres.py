@@ -1,0 +1,125 @@
+"""Four worker processes on a real PostgreSQL server, one of them killed."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from addtree.storage import storage_at
+from addtree.study import is_lost
+
+TASK = """
+import addtree as at
+space = at.Space(x=at.Real(-1, 1), model=at.Choice(a=at.Space(), b=at.Space(k=at.Integer(1, 1000))))
+def objective(config): return config["x"] ** 2 + (config["model"] == "a")
+"""
+
+
+def binaries() -> Path | None:
+    """Where the server's programs are: on the PATH, or where Debian puts them."""
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(found).resolve().parent
+    return next(
+        (p for p in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True) if (p / "initdb").exists()), None
+    )
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server of our own on a free port, gone afterwards."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip("no PostgreSQL server programs here (Debian: apt-get install postgresql)")
+    as_user: list[str] = []
+    data = tmp_path / "data"
+    data.mkdir()
+    if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+        if subprocess.run(["id", "postgres"], capture_output=True, check=False).returncode:
+            pytest.skip("PostgreSQL does not run as root, and there is no user postgres to run it as")
+        for folder in (data, *list(tmp_path.parents)[:3], tmp_path):
+            folder.chmod(0o755)
+        shutil.chown(data, "postgres")
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    user = "postgres" if as_user else getpass.getuser()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    made = subprocess.run(
+        [*as_user, programs / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+    )
+    if made.returncode:
+        pytest.skip(f"initdb failed here: {made.stderr.strip().splitlines()[-1:]}")
+    options = ["-p", str(port), "-h", "127.0.0.1", "-k", "", "-F"]
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen(
+            [*as_user, programs / "postgres", "-D", data, *options], stdout=log, stderr=log, cwd="/"
+        )
+    try:
+        ready = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port)]
+        while subprocess.run(ready, capture_output=True, check=False).returncode:
+            assert server.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.2)
+        yield f"postgresql://{user}@127.0.0.1:{port}/postgres"
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+
+
+def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text(TASK)
+    command = ["run", "task.py", "--trials", "200", "--workers", "4", "--storage", url, "--study", "s"]
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "addtree.cli", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        ) as process,
+        storage_at(url) as storage,
+    ):
+        killed = 0
+        while process.poll() is None and not killed:
+            time.sleep(0.2)
+            trials = trials_of(storage)
+            if sum(t.state == TrialState.COMPLETE for t in trials) >= 60:
+                killed = next((t.system_attrs["addtree:owner"]["pid"] for t in trials if held(t)), 0)
+        os.kill(killed, signal.SIGKILL)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == 0, errors
+        trials = trials_of(storage)
+    finished = [t for t in trials if t.state.is_finished() and not is_lost(t)]
+    assert len(finished) == 200
+    assert all(t.state == TrialState.COMPLETE for t in finished)
+    assert len({json.dumps(t.params, sort_keys=True) for t in finished}) == 200
+    assert not [t for t in trials if t.state == TrialState.RUNNING]
+    assert killed in {t.system_attrs["addtree:owner"]["pid"] for t in trials if "addtree:owner" in t.system_attrs}
+    for lost in filter(is_lost, trials):
+        again = [t for t in finished if t.system_attrs.get("addtree:retry_of") == lost.number]
+        assert len(again) == 1
+        assert lost.params.items() <= again[0].params.items()
+
+
+def held(trial: optuna.trial.FrozenTrial) -> bool:
+    return trial.state == TrialState.RUNNING and "addtree:owner" in trial.system_attrs
+
+
+def trials_of(storage: optuna.storages.BaseStorage) -> list[optuna.trial.FrozenTrial]:
+    try:
+        return optuna.load_study(study_name="s", storage=storage).get_trials(deepcopy=False)
+    except KeyError:  # not made yet
+        return []

@@ -1,0 +1,215 @@
+"""AddTreeSampler in studies: what it learns from, what it gives, and that it can be trusted to do so again."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from addtree import AddTreeError, Choice, Integer, Optimizer, Real, Space
+from addtree.optuna import AddTreeSampler
+from addtree.problems import synthetic
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def papers_function(trial: optuna.Trial) -> float:
+    """The paper's synthetic function, define-by-run."""
+    config: dict[str, Any] = {"x1": trial.suggest_categorical("x1", [0, 1])}
+    choice, shared = ("x3", "r9") if config["x1"] else ("x2", "r8")
+    config[shared] = trial.suggest_float(shared, 0, 1)
+    config[choice] = trial.suggest_categorical(choice, [0, 1])
+    leaf = f"x{4 + 2 * config['x1'] + config[choice]}"
+    config[leaf] = trial.suggest_float(leaf, -1, 1)
+    return synthetic().objective(config)
+
+
+def layers(trial: optuna.Trial) -> float:
+    n = trial.suggest_int("n_layers", 1, 4)
+    widths = [trial.suggest_int(f"units_{i}", 8, 64, step=8) for i in range(n)]
+    return (n - 3) ** 2 + sum((w - 32) ** 2 for w in widths) / 1000
+
+
+def params_of(study: optuna.Study) -> list[dict[str, Any]]:
+    return [trial.params for trial in study.trials]
+
+
+def optimized(objective: Callable[[optuna.Trial], float], n: int, **settings: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=AddTreeSampler(**settings))
+    study.optimize(objective, n_trials=n)
+    return study
+
+
+def test_unchanged_define_by_run_code_is_optimised_as_a_tree() -> None:
+    study = optimized(papers_function, 30, seed=0)
+    assert study.best_params["x1"] == 0
+    assert study.best_params["x2"] == 0
+    assert study.best_value - 0.1 < 1e-5
+
+
+def test_an_integer_that_opens_layers() -> None:
+    study = optimized(layers, 40, seed=1)
+    assert study.best_params == {"n_layers": 3, "units_0": 32, "units_1": 32, "units_2": 32}
+
+
+def test_startup_reaches_every_option() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return float(trial.suggest_categorical(f"under_{trial.suggest_categorical('c', range(7))}", [1, 2]))
+
+    study = optimized(objective, 14, seed=0)
+    assert {(p["c"], p[f"under_{p['c']}"]) for p in params_of(study)} == {(c, v) for c in range(7) for v in (1, 2)}
+
+
+def test_a_declared_space_gives_what_the_optimizer_gives() -> None:
+    problem = synthetic()
+    study = optimized(papers_function, 20, space=problem.space, seed=3)
+    optimizer = Optimizer(problem.space, seed=3)
+    for trial in study.trials:
+        asked = optimizer.ask()
+        assert asked.config == trial.params
+        optimizer.tell(asked, trial.value)
+
+
+def test_options_that_are_whole_numbers_may_be_asked_for_as_integers() -> None:
+    space = Space(n=Choice({1: Space(a=Real(0, 1)), 2: Space(b=Real(0, 1))}), k=Integer(1, 9))
+
+    def objective(trial: optuna.Trial) -> float:
+        n = trial.suggest_int("n", 1, 2)
+        return trial.suggest_float("a" if n == 1 else "b", 0, 1) + trial.suggest_int("k", 1, 9) + n
+
+    study = optimized(objective, 15, space=space, seed=0)
+    assert study.best_value < 2.1
+
+
+def test_a_seed_makes_it_reproducible() -> None:
+    assert params_of(optimized(layers, 16, seed=5)) == params_of(optimized(layers, 16, seed=5))
+    assert params_of(optimized(layers, 4, seed=5)) != params_of(optimized(layers, 4, seed=6))
+
+
+def test_maximising_is_minimising_the_negative() -> None:
+    least = optimized(papers_function, 15, seed=2)
+    largest = optuna.create_study(direction="maximize", sampler=AddTreeSampler(seed=2))
+    largest.optimize(lambda trial: -papers_function(trial), n_trials=15)
+    assert params_of(least) == params_of(largest)
+
+
+def test_failed_pruned_and_foreign_trials_are_used() -> None:
+    """Half of the options crash, some trials are pruned; the best of the rest is found all the same."""
+
+    def objective(trial: optuna.Trial) -> float:
+        model = trial.suggest_categorical("model", ["crash", "bad", "good"])
+        x = trial.suggest_float(f"{model}_x", -1, 1)
+        if model == "crash":
+            raise ArithmeticError
+        trial.report(x**2 + (model == "bad"), 0)
+        if model == "bad":
+            raise optuna.TrialPruned
+        return x**2
+
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(objective, n_trials=30, catch=ArithmeticError)
+    crashed = [t.number for t in study.trials if t.state == TrialState.FAIL]
+    assert 2 <= len(crashed) < 12
+    assert study.best_value < 1e-4
+
+
+def test_infeasible_trials_never_lead() -> None:
+    """The least value is infeasible; the best feasible one is at the border, 0.5."""
+
+    def constraint(trial: optuna.trial.FrozenTrial) -> list[float]:
+        return [0.5 - trial.params["x"]]
+
+    study = optimized(lambda t: t.suggest_float("x", 0, 1), 30, seed=0, constraints_func=constraint)
+    feasible = [t.value for t in study.trials if t.value is not None and t.value >= 0.5]
+    assert min(feasible) < 0.52
+    assert len(feasible) >= 10
+    by_trial = optuna.create_study(sampler=AddTreeSampler(seed=0))  # Optuna 5's own way to say it
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("border", 0.5 - x)
+        return x
+
+    by_trial.optimize(objective, n_trials=30)
+    assert params_of(by_trial) == params_of(study)
+
+
+def test_pending_trials_are_not_repeated() -> None:
+    """Asked without telling, a finite space gives each of its configurations once."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0, n_startup_trials=2))
+    asked = []
+    for _ in range(12):
+        trial = study.ask()
+        asked.append((trial.suggest_int("a", 0, 2), trial.suggest_categorical("b", ["x", "y", "z", "w"])))
+        if len(asked) == 1:
+            study.tell(trial, 0.0)
+    assert len(set(asked)) == 12
+
+
+def test_threads_share_one_sampler() -> None:
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(papers_function, n_trials=24, n_jobs=2)
+    assert len({tuple(sorted(p.items())) for p in params_of(study)}) == 24
+
+
+def test_a_pickled_sampler_goes_on_and_leaves_its_memory_behind() -> None:
+    study = optimized(papers_function, 12, seed=0)
+    copy = pickle.loads(pickle.dumps(study.sampler))
+    assert len(pickle.dumps(copy)) < 1000
+    study.sampler = copy
+    study.optimize(papers_function, n_trials=3)
+    assert len(study.trials) == 15
+
+
+def test_one_sampler_in_two_studies() -> None:
+    sampler = AddTreeSampler(seed=0)
+    for objective in (papers_function, layers):
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective, n_trials=12)
+        assert len(study.trials) == 12
+
+
+def test_a_storage_gives_the_same_as_memory(tmp_path: Path) -> None:
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'a.db'}", sampler=AddTreeSampler(seed=0))
+    study.optimize(papers_function, n_trials=14)
+    assert params_of(study) == params_of(optimized(papers_function, 14, seed=0))
+
+
+def test_enqueued_configurations_are_run_as_they_are() -> None:
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(papers_function, n_trials=3)
+    fixed = {"x1": 1, "r9": 0.25, "x3": 0, "x6": 0.5}
+    study.enqueue_trial(fixed)
+    study.enqueue_trial({"x1": 0})
+    study.optimize(papers_function, n_trials=2)
+    assert study.trials[3].params == fixed
+    assert study.trials[4].params["x1"] == 0
+
+
+def test_ranges_that_depend_on_another_parameter_are_kept() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        high = trial.suggest_int("high", 1, 5)
+        return high - trial.suggest_float("x", 0, high)
+
+    study = optimized(objective, 20, seed=0)
+    assert all(0 <= p["x"] <= p["high"] for p in params_of(study))
+
+
+def test_several_objectives_are_refused() -> None:
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=AddTreeSampler())
+    with pytest.raises(ValueError, match="multi-objective"):
+        study.optimize(lambda t: (t.suggest_float("x", 0, 1), 0.0), n_trials=1)
+
+
+@pytest.mark.parametrize("wrong", [{"space": "x"}, {"n_startup_trials": -1}])
+def test_wrong_arguments_are_named(wrong: dict[str, Any]) -> None:
+    with pytest.raises(AddTreeError, match=next(iter(wrong))):
+        AddTreeSampler(**wrong)
