@@ -26,7 +26,7 @@ def dense(k, hyper, rows):
 
 @given(spaces(), covariances, seeds)
 def test_block_solve_equals_dense_solve(space, covariance, seed):
-    _, k, hyper, rows, z, posterior = posterior_of(space, covariance, 9, seed)
+    _, k, hyper, rows, _, posterior = posterior_of(space, covariance, 9, seed)
     K = dense(k, hyper, rows)
     factor = posterior.factor
     B = np.random.default_rng(seed).normal(size=(9, 3))
