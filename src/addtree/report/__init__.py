@@ -15,7 +15,7 @@ from addtree.report.data import Report, build
 from addtree.report.records import Record
 from addtree.space import Space
 
-__all__ = ["Record", "Report", "build", "write"]
+__all__ = ["Record", "Report", "ReportError", "build", "write", "write_page"]
 
 
 class ReportError(AddTreeError):
@@ -27,18 +27,23 @@ def write(
 ) -> Report:
     """Write the report of some trials to an HTML file; returns what it shows.
 
-    trials  `Trial`s of an optimizer, `Record`s, or mappings with config, value and, where known, id, state, error, seconds
+    trials  `Trial`s of an optimizer, `Record`s, or mappings with the names of a `Record`
     """
+    report = build(space, trials, maximize=maximize, title=title)
+    write_page(path, report)
+    return report
+
+
+def write_page(path: str | os.PathLike[str], report: Report) -> None:
+    """Write a report that was built already."""
     try:
         from addtree.report.html import render
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] != "plotly":
             raise
         raise ReportError("the report needs Plotly; pip install 'addtree[cli]'") from error
-    report = build(space, trials, maximize=maximize, title=title)
     page = render(report)
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:
         raise ReportError(f"{os.fspath(path)} cannot be written: {error.strerror}; give another path") from error
-    return report

@@ -105,7 +105,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Joint:
-    """The effect of two axes together (G_a x G_b, weighted mean zero), and the share of variance of their interaction."""
+    """The effect of two axes together (G_a x G_b, weighted mean zero), and the variance share of their interaction."""
 
     a: Axis
     b: Axis
@@ -139,23 +139,19 @@ class Beliefs:
 
     def mean(self, X: Array, counted: Mask) -> Array:
         """The posterior mean of the counted terms together, on the scale of the model."""
-        rows = self._rows(X, counted)
-        return np.asarray(self.posterior.covariance.cross(self.posterior.hyper, rows, self.posterior.rows) @ self._alpha)
-
-    @property
-    def _alpha(self) -> Array:
-        return self.posterior.alpha
+        posterior, rows = self.posterior, self._rows(X, counted)
+        return np.asarray(posterior.covariance.cross(posterior.hyper, rows, posterior.rows) @ posterior.alpha)
 
     @cached_property
     def term_means(self) -> Array:
         """The mean of every term at the observations (T x n), zero where it is inactive."""
-        rows, out = self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
+        posterior, rows, out = self.posterior, self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
         for t in range(len(self.terms)):
             on = np.flatnonzero(rows.active[:, t])
             only = np.zeros((len(on), len(self.terms)), dtype=bool)
             only[:, t] = True
             mine = Rows(rows.X[on], only, rows.features[on])
-            out[t, on] = self.posterior.covariance.cross(self.posterior.hyper, mine, rows[on]) @ self._alpha[on]
+            out[t, on] = posterior.covariance.cross(posterior.hyper, mine, rows[on]) @ posterior.alpha[on]
         return out
 
     def depends(self, axis: Axis) -> Mask:
@@ -191,12 +187,12 @@ class Beliefs:
             return X
         for node, choices in enumerate(self.encoding.node_choices):
             for column, options in choices:
-                rows = np.flatnonzero(self.at_node(X, node)) if column == axis.column else []
+                rows = np.flatnonzero((column == axis.column) & self.at_node(X, node))
                 if len(rows):
                     for child in options:
-                        self.encoding.clear(X, child, np.asarray(rows))
+                        self.encoding.clear(X, child, rows)
                     X[rows, column] = code
-                    self.fill(X, options[int(code)], np.asarray(rows), rng)
+                    self.fill(X, options[int(code)], rows, rng)
         return self.encoding.snap(X)
 
     def fill(self, X: Array, node: int, rows: NDArray[np.intp], rng: np.random.Generator) -> None:
@@ -218,7 +214,7 @@ class Beliefs:
         return self.encoding.snap(X)
 
     def base(self, columns: Sequence[int], size: int) -> Array:
-        """Observed rows in which all these columns are active, evenly spread in time; random ones where there are none."""
+        """Observed rows in which these columns are active, evenly spread in time; random ones where there are none."""
         found = np.flatnonzero(~np.isnan(self.X[:, columns]).any(axis=1))
         if len(found):
             return np.asarray(self.X[_spread(found, size)])
@@ -277,7 +273,7 @@ class Beliefs:
         return mean, pure
 
     def contributions(self, config: Config) -> tuple[float, list[Contribution]]:
-        """What a random configuration is expected to give, and what each value of `config` adds, fixed from the root down.
+        """What a random configuration is expected to give, and what each value of `config` adds, from the root down.
 
         The expectation and the contributions add up to the prediction for `config`, exactly.
         """
@@ -306,4 +302,4 @@ def _spread(found: NDArray[np.intp], size: int) -> NDArray[np.intp]:
     """At most `size` of these, evenly spaced, the first and the last among them."""
     if len(found) <= size:
         return found
-    return found[np.unique(np.linspace(0, len(found) - 1, size).round().astype(int))]
+    return np.asarray(found[np.unique(np.linspace(0, len(found) - 1, size).round().astype(int))])

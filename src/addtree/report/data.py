@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from addtree.encoding import Array, Encoding
-from addtree.output import Output
 from addtree.regression import AddTreeGP
 from addtree.report.beliefs import Beliefs, Contribution, Curve, Joint
 from addtree.report.importance import Share, interactions, shares
@@ -24,6 +22,7 @@ _FIT = 200  # trials to fit the hyperparameters to: the cost grows with the cube
 _CONDITION = 500  # trials to condition on
 _BRANCHES = 8  # colours in one plot
 _MESSAGES = 20  # different failures listed
+_WILD = 20.0  # values further on the bad side of the median than so many times (median - best) are clipped there
 _BAND = 1.96  # standard deviations: 95 %
 _GOOD, _FAIR = 0.8, 0.3  # share of the variance predicted by leave-one-out
 
@@ -57,7 +56,7 @@ class LeaveOneOut:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a configuration is expected to be as it is: expectation + contributions = predicted, + surprise = observed."""
+    """Why a configuration is as it is: expectation + contributions = predicted, + surprise = observed."""
 
     expectation: float
     contributions: tuple[Contribution, ...]
@@ -119,9 +118,10 @@ class Report:
         """The trials that set a new record, and the value."""
         out: list[tuple[int, float]] = []
         for trial in self.trials:
-            if trial.state == "done" and trial.value is not None:
-                if not out or (trial.value > out[-1][1] if self.maximize else trial.value < out[-1][1]):
-                    out.append((trial.id, trial.value))
+            if trial.state != "done" or trial.value is None:
+                continue
+            if not out or (trial.value > out[-1][1] if self.maximize else trial.value < out[-1][1]):
+                out.append((trial.id, trial.value))
         return out
 
 
@@ -150,7 +150,7 @@ def build(space: Space, trials: Iterable[Any], *, maximize: bool = False, title:
         maximize,
         known,
         best,
-        _tallies(space, encoding, X, known, maximize),
+        _tallies(encoding, X, known, maximize),
         _branches(space, known, learned),
         tuple(messages.most_common(_MESSAGES)),
         learned,
@@ -169,7 +169,9 @@ def _learn(space: Space, done: list[Record], best: Record, maximize: bool, notes
     y = _clipped(np.array([_value(trial) for trial in done]), maximize, notes)
     used = _pick(y, maximize, _CONDITION)
     if len(used) < len(done):
-        notes.append(f"The model is conditioned on {len(used)} of {len(done)} values: the best, and others spread evenly.")
+        notes.append(
+            f"The model is conditioned on {len(used)} of {len(done)} values: the best, and others spread evenly."
+        )
     trials, y = [done[i] for i in used], y[used]
     some = _pick(y, maximize, _FIT)
     gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=0 if len(some) == _FIT else 1)
@@ -188,13 +190,14 @@ def _learn(space: Space, done: list[Record], best: Record, maximize: bool, notes
 
 
 def _clipped(y: Array, maximize: bool, notes: list[str]) -> Array:
-    """Without wild values on the bad side, which would drown all others; the optimizer does the same."""
+    """Without wild values on the bad side, which would drown all others (as the optimizer does, but sooner)."""
     sign = -1.0 if maximize else 1.0
-    cap = Output.of(sign * y, centred=True, clipped=True).cap
+    middle, least = float(np.median(sign * y)), float(np.min(sign * y))
+    cap = middle + _WILD * (middle - least) if middle > least else np.inf
     wild = int(np.sum(sign * y > cap))
     if wild:
-        beyond = f"{'below' if maximize else 'above'} {sign * cap:.4g}"
-        notes.append(f"{wild} values {beyond} count as {sign * cap:.4g} in the model, so that they do not drown the others.")
+        at, beyond = f"{sign * cap:.4g}", "below" if maximize else "above"
+        notes.append(f"Values {beyond} {at} ({wild}) count as {at} in the model, so that they do not drown the others.")
     return sign * np.minimum(sign * y, cap)
 
 
@@ -213,20 +216,25 @@ def _leave_one_out(gp: AddTreeGP, trials: list[Record], y: Array) -> LeaveOneOut
     z, z_mean = (y - gp.centre) / gp.scale, (mean - gp.centre) / gp.scale
     explained = 1.0 - float(np.mean((z - z_mean) ** 2) / np.var(z))
     covered = float(np.mean(np.abs(y - mean) <= _BAND * std))
-    ranks = np.array([rankdata(y), rankdata(mean)])
-    spread = ranks.std(axis=1)
-    rank = float(np.mean(np.prod(ranks - ranks.mean(axis=1, keepdims=True), axis=0)) / np.prod(spread)) if all(spread) else 0.0
+    a, b = _ranks(y), _ranks(mean)
+    rank = float(np.mean(a * b) / (a.std() * b.std())) if a.any() and b.any() else 0.0
     return LeaveOneOut(tuple(t.id for t in trials), y, mean, std, explained, covered, rank)
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks, ties averaged, less their mean."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[place] - 0.5 * (len(values) + 1))
 
 
 # ---------------------------------------------------------------------- branches
 
 
-def _tallies(space: Space, encoding: Encoding, X: Array, trials: tuple[Record, ...], maximize: bool) -> tuple[Tally, ...]:
+def _tallies(encoding: Encoding, X: Array, trials: tuple[Record, ...], maximize: bool) -> tuple[Tally, ...]:
     value = np.array([_value(t) if t.state == "done" else math.nan for t in trials])
     failed = np.array([t.state == "failed" for t in trials], dtype=bool)
     out = []
-    for node in space.nodes:
+    for node in encoding.space.nodes:
         on = np.ones(len(X), dtype=bool)
         for choice, option in node.location:
             on &= X[:, encoding.index[choice]] == option
@@ -237,7 +245,7 @@ def _tallies(space: Space, encoding: Encoding, X: Array, trials: tuple[Record, .
 
 
 def _branches(space: Space, trials: tuple[Record, ...], learned: Learned | None) -> tuple[str, ...]:
-    """Per trial the path it took, or, where there are too many for one plot, the option of the choice that matters most."""
+    """Per trial the path it took; where there are too many for a plot, the option of the choice that matters most."""
     choices = [name for name, domain in space.variables.items() if isinstance(domain, Choice)]
     paths = [" · ".join(f"{c}={t.config[c]}" for c in choices if c in t.config) for t in trials]
     if len(set(paths)) <= _BRANCHES:

@@ -18,6 +18,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from addtree.report import plots, tree
+from addtree.report.beliefs import Curve
 from addtree.report.data import Learned, Report
 from addtree.report.plots import number
 from addtree.report.records import Record
@@ -40,7 +41,8 @@ def render(report: Report) -> str:
     sections = _sections(report, add)
     here = files("addtree.report")
     library, script = get_plotlyjs(), (here / "page.js").read_text(encoding="utf-8")
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {_hash(library)} {_hash(script)}"
+    scripts = f"script-src {_hash(library)} {_hash(script)}"
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; {scripts}"
     links = "".join(f'<a href="#{key}">{escape(name)}</a>' for key, name, _ in sections)
     bodies = "".join(f'<section id="{key}"><h2>{escape(name)}</h2>{body}</section>' for key, name, body in sections)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in report.notes)
@@ -63,7 +65,7 @@ def _hash(script: str) -> str:
 def _json(value: Any) -> str:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _sections(report: Report, add: Add) -> list[tuple[str, str, str]]:
@@ -133,21 +135,22 @@ def _learned(report: Report, learned: Learned, add: Add) -> list[tuple[str, str,
         (
             "why",
             "Why the best configuration is expected to be good",
-            f'<p class="soft">A random configuration is expected to give {number(why.expectation)}. Each value of the best'
-            f" one, fixed from the root down, moves that; together they make the prediction, {number(why.predicted)}."
+            f'<p class="soft">A random configuration is expected to give {number(why.expectation)}. Each value of'
+            f" the best one, fixed from the root down, moves that; together they predict {number(why.predicted)}."
             f"</p>{add(plots.contributions(why, maximize=report.maximize))}",
         ),
         (
             "variance",
             "What explains the differences between trials",
-            '<p class="soft">Shares of the variance of the values; they add up to 100 %. A choice counts for the averages'
-            f" of its branches, parameters for what they do within a branch.</p>{add(plots.shares(learned.shares))}",
+            '<p class="soft">Shares of the variance of the values; they add up to 100 %, and one below zero undoes part'
+            " of another. A choice counts for the averages of its branches, parameters for what they do inside."
+            f"</p>{add(plots.shares(learned.shares))}",
         ),
     ]
     curves = [learned.curves[name] for name, d in report.space.variables.items() if not isinstance(d, Choice)]
     if curves:
         curves.sort(key=lambda curve: -curve.swing)
-        cards = "".join(_card(curve.axis.name, _seen(curve.tried, curve.swing), add(plots.effect(curve))) for curve in curves)
+        cards = "".join(_effect(curve, add) for curve in curves)
         out.append(
             (
                 "effects",
@@ -160,7 +163,7 @@ def _learned(report: Report, learned: Learned, add: Add) -> list[tuple[str, str,
     choices = [learned.curves[name] for name, d in report.space.variables.items() if isinstance(d, Choice)]
     choices = sorted((c for c in choices if len(c.mean) > 1), key=lambda curve: -curve.swing)
     if choices:
-        cards = "".join(_card(curve.axis.name, _seen(curve.tried, curve.swing), add(plots.effect(curve))) for curve in choices)
+        cards = "".join(_effect(curve, add) for curve in choices)
         out.append(
             (
                 "options",
@@ -182,10 +185,11 @@ def _learned(report: Report, learned: Learned, add: Add) -> list[tuple[str, str,
     return [*out, ("interactions", "Interactions", found)]
 
 
-def _seen(tried: int, swing: float) -> str:
-    if not tried:
-        return "never tried: this is a guess"
-    return f"moves the value by {number(swing, 3)} · {tried} trial{'s' if tried > 1 else ''}"
+def _effect(curve: Curve, add: Add) -> str:
+    caption = f"moves the value by {number(curve.swing, 3)} · {curve.tried} trial{'s' if curve.tried > 1 else ''}"
+    if not curve.tried:
+        caption = "never tried: this is a guess"
+    return _card(curve.axis.name, caption, add(plots.effect(curve)))
 
 
 def _card(title: str, caption: str, plot: str) -> str:
@@ -206,7 +210,8 @@ def failure_rows(report: Report) -> list[tuple[str, int, int]]:
 def _failures(report: Report, add: Add) -> str:
     failed, total = report.count("failed"), len(report.trials)
     messages = "".join(
-        f'<tr><td class="num">{n}</td><td class="text">{escape(message[:500])}</td></tr>' for message, n in report.errors
+        f'<tr><td class="num">{n}</td><td class="text">{escape(message[:500])}</td></tr>'
+        for message, n in report.errors
     )
     rows = [row for row in failure_rows(report) if row[1]]
     merged: dict[str, tuple[int, int]] = {}
@@ -222,14 +227,21 @@ def _failures(report: Report, add: Add) -> str:
 
 def _table(report: Report) -> str:
     timed = any(trial.seconds is not None for trial in report.trials)
-    heads = [("trial", "num"), ("value", "num"), ("state", ""), *([("seconds", "num")] if timed else []), ("configuration", "")]
+    heads = [
+        ("trial", "num"),
+        ("value", "num"),
+        ("state", ""),
+        *([("seconds", "num")] if timed else []),
+        ("configuration", ""),
+    ]
     head = "".join(f'<th class="{kind}" scope="col"><button type="button">{name}</button></th>' for name, kind in heads)
     states = "".join(f"<option>{s}</option>" for s in dict.fromkeys(t.state for t in report.trials))
     rows = "".join(_row(report, trial, timed) for trial in report.trials)
     return (
         '<div class="filter"><input id="words" type="search" placeholder="filter, for instance model=svm" '
         'aria-label="filter the trials by words">'
-        f'<select id="state" aria-label="filter the trials by state"><option value="">all states</option>{states}</select>'
+        '<select id="state" aria-label="filter the trials by state"><option value="">all states</option>'
+        f"{states}</select>"
         f'<span class="soft" id="shown">{len(report.trials)} of {len(report.trials)}</span></div>'
         f'<div class="scroll"><table id="trials"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
     )

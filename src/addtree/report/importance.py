@@ -35,7 +35,8 @@ def shares(beliefs: Beliefs) -> list[Share]:
     """The covariance of each component with the observed values, over their variance.
 
     A component that is active in some branches only says two things: how the branch is on average, which counts for
-    the choice that leads there (and, on average over its options, for the choice above that), and what its parameters do within it, which counts for itself.
+    the choice that leads there (and, on average over its options, for the choice above that), and what its parameters
+    do within it, which counts for itself.
     """
     z = beliefs.posterior.z - np.mean(beliefs.posterior.z)
     variance = float(np.mean(z**2))
@@ -49,18 +50,20 @@ def shares(beliefs: Beliefs) -> list[Share]:
         if not on.any():
             continue
         average = float(np.mean(mean[on]))
-        _add(parts, _owner(beliefs, term), average * on)
+        _add(parts, _owner(beliefs, term), average * on.astype(float))
         if term.columns:
             read = {vertices.get(encoding.names[j]) for j in term.columns}  # a choice is in no vertex
             vertex = read.pop() if len(read) == 1 else None
-            key: tuple[str, Kind] = (term.label, "interaction") if vertex is None else (", ".join(vertex.names), "vertex")
+            key: tuple[str, Kind] = (
+                (term.label, "interaction") if vertex is None else (", ".join(vertex.names), "vertex")
+            )
             _add(parts, key, np.where(on, mean - average, 0.0))
     for name in reversed(list(beliefs.space.variables)):  # children before their parents
         if ((name, "choice")) in parts:
             on = ~np.isnan(beliefs.X[:, encoding.index[name]])
             average = float(np.mean(parts[name, "choice"][on]))
             parts[name, "choice"] -= average * on
-            _add(parts, _opener(beliefs, name), average * on)
+            _add(parts, _opener(beliefs, name), average * on.astype(float))
     out = [Share(label, kind, float(np.mean(part * z)) / variance) for (label, kind), part in parts.items()]
     out.sort(key=lambda s: -s.share)
     residual = beliefs.posterior.z - beliefs.posterior.means()
@@ -117,7 +120,9 @@ def _share(beliefs: Beliefs, a: Axis, b: Axis, variance: float) -> float:
 def _candidates(beliefs: Beliefs, variance: float) -> list[tuple[Axis, Axis]]:
     """Pairs that strong terms read together, those with the shortest lengthscales first."""
     encoding, score = beliefs.encoding, dict[tuple[int, int], float]()
-    above = {j: beliefs.below(make_axis(encoding, encoding.names[j])) for j in np.flatnonzero(encoding.is_choice).tolist()}
+    above = {
+        j: beliefs.below(make_axis(encoding, encoding.names[j])) for j in np.flatnonzero(encoding.is_choice).tolist()
+    }
     for t, term in enumerate(beliefs.terms):
         on = beliefs.posterior.rows.active[:, t]
         strength = float(np.var(beliefs.term_means[t][on])) * float(np.mean(on)) / variance if on.any() else 0.0

@@ -17,7 +17,7 @@
     });
     for (const key of ["xaxis", "yaxis"]) {
       const own = out[key] || {};
-      out[key] = { gridcolor: get("--grid"), zerolinecolor: get("--line"), linecolor: get("--line"), automargin: true, fixedrange: true, ...own };
+      out[key] = { gridcolor: get("--grid"), zerolinecolor: get("--line"), linecolor: get("--line"), automargin: true, exponentformat: "power", fixedrange: true, ...own };
       if (narrow() && own.ticktext) out[key].ticktext = own.ticktext.map((t) => (t.length > 20 ? t.slice(0, 19).replace(/&[^;]*$/, "") + "…" : t));
     }
     return out;
@@ -26,7 +26,9 @@
   function draw(div) {
     const figure = figures[Number(div.dataset.figure)];
     drawn.add(div);
-    Plotly.react(div, figure.data, layout(figure.layout), { responsive: true, displayModeBar: false });
+    let data = JSON.stringify(figure.data);
+    if (dark.matches) data = data.replaceAll("#0072b2", "#56b4e9").replaceAll("rgba(0, 114, 178, 0.22)", "rgba(86, 180, 233, 0.3)");
+    Plotly.react(div, JSON.parse(data), layout(figure.layout), { responsive: true, displayModeBar: false });
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {

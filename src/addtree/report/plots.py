@@ -26,6 +26,7 @@ BETTER, WORSE, PLAIN = COLOURS[0], COLOURS[5], COLOURS[6]
 _BAND = "rgba(0, 114, 178, 0.22)"
 _WIDTH = 34  # characters of a label on an axis
 _BARS = 16  # in one plot
+_TICKS = 10  # whole numbers shown one by one
 _BAR_HEIGHT, _MARGINS = 24, 90  # pixels
 
 
@@ -42,10 +43,13 @@ def text(value: Any, width: int = 400) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A number as people read it.
 
-    >>> number(0.000123456), number(-12.0)
-    ('0.0001235', '−12')
+    >>> number(0.000123456), number(-12.0), number(1234.5, 2)
+    ('0.0001235', '−12', '1200')
     """
-    return f"{value:.{digits}g}".replace("-", "−")
+    short = f"{value:.{digits}g}"
+    if "e" in short and 1 <= abs(value) < 1e6:
+        short = f"{float(short):.0f}"
+    return short.replace("-", "−")
 
 
 def progress(report: Report) -> go.Figure:
@@ -78,7 +82,7 @@ def progress(report: Report) -> go.Figure:
     if failed and steps:
         figure.add_scatter(
             x=failed,
-            y=[0.0] * len(failed),
+            y=[0.03] * len(failed),
             yaxis="y2",
             mode="markers",
             name="failed",
@@ -118,7 +122,9 @@ def effect(curve: Curve) -> go.Figure:
             y=_short(curve.mean),
             error_y={"type": "data", "array": _short(1.96 * curve.std), "color": PLAIN, "thickness": 1.5},
             marker={"color": COLOURS[4], "opacity": 0.6},
-            hovertext=[f"{n}: {number(m)} ± {number(1.96 * s)}" for n, m, s in zip(names, curve.mean, curve.std, strict=True)],
+            hovertext=[
+                f"{n}: {number(m)} ± {number(1.96 * s)}" for n, m, s in zip(names, curve.mean, curve.std, strict=True)
+            ],
             hoverinfo="text",
         )
         place = {repr(v): i for i, v in enumerate(curve.axis.values)}
@@ -140,13 +146,21 @@ def _curve(curve: Curve) -> go.Figure:
     figure.add_scatter(
         x=x,
         y=_short(curve.mean),
-        mode="lines+markers" if len(x) <= 12 and isinstance(x[0], int) else "lines",
+        mode="lines+markers" if len(x) <= _TICKS and isinstance(x[0], int) else "lines",
         line={"color": BETTER, "width": 2.5},
-        hovertext=[f"{number(v)}: {number(m)} ± {number(1.96 * s)}" for v, m, s in zip(x, curve.mean, curve.std, strict=True)],
+        hovertext=[
+            f"{number(v)}: {number(m)} ± {number(1.96 * s)}" for v, m, s in zip(x, curve.mean, curve.std, strict=True)
+        ],
         hoverinfo="text",
     )
     figure.update_xaxes(type="log" if curve.axis.log else "linear")
+    if len(x) <= _TICKS and isinstance(x[0], int):
+        figure.update_xaxes(tickvals=x, ticktext=[str(v) for v in x])
     return figure
+
+
+def _hover(names: list[str], curve: Curve) -> list[str]:
+    return [f"{n}: {number(m)} ± {number(1.96 * s)}" for n, m, s in zip(names, curve.mean, curve.std, strict=True)]
 
 
 def _points(figure: go.Figure, curve: Curve, x: list[Any]) -> None:
@@ -202,11 +216,12 @@ def shares(parts: Sequence[Share]) -> go.Figure:
     if abs(rest) >= 0.0005:
         _bars(figure, ["all others"], [rest], COLOURS[3], "others", percent=True)
     order = [s.label for s in shown]
-    return _horizontal(figure, order + ["all others"] * (abs(rest) >= 0.0005), {"tickformat": ".0%"})
+    axis = {"tickformat": ".0%", "range": _room([*(s.share for s in shown), rest])}
+    return _horizontal(figure, order + ["all others"] * (abs(rest) >= 0.0005), axis)
 
 
 def contributions(why: Explanation, *, maximize: bool = False) -> go.Figure:
-    """What is expected of a random configuration, and what each value of the best one adds, one step after the other."""
+    """What is expected of a random configuration, and what each value of the best one adds, step by step."""
     parts = sorted(why.contributions, key=lambda part: -abs(part.mean))
     kept = {part.name for part in parts[: _BARS - 5]}
     steps = [(f"{p.name} = {_brief(p.value)}", p.mean) for p in why.contributions if p.name in kept]
@@ -217,15 +232,15 @@ def contributions(why: Explanation, *, maximize: bool = False) -> go.Figure:
     deltas = [v for _, v in steps]
     starts = [why.expectation, *(why.expectation + np.cumsum(deltas)).tolist()][: len(deltas)]
     keys = [_unique(i, name) for i, name in enumerate(names)]
-    figure = go.Figure()
-    n = len(deltas)
+    figure, n = go.Figure(), len(deltas)
+    tiny = 1e-6 * max((abs(v) for v in deltas), default=0.0)
     figure.add_bar(
         orientation="h",
         y=[*keys[1 : n + 1], keys[n + 2]],
         base=[*starts, why.predicted],
         x=[*deltas, why.surprise],
         marker={"color": [BETTER if (v > 0) == maximize else WORSE for v in deltas] + [PLAIN]},
-        text=[("+" if v > 0 else "") + number(v, 3) for v in [*deltas, why.surprise]],
+        text=[_signed(v, tiny) for v in [*deltas, why.surprise]],
         textposition="outside",
         cliponaxis=False,
         hoverinfo="skip",
@@ -242,9 +257,13 @@ def contributions(why: Explanation, *, maximize: bool = False) -> go.Figure:
         hoverinfo="skip",
     )
     ends = [*starts, why.expectation, why.predicted, why.observed]
-    room = 0.18 * (max(ends) - min(ends) or abs(why.observed) or 1.0)
+    room = 0.3 * (max(ends) - min(ends) or abs(why.observed) or 1.0)
     figure.update_layout(showlegend=False)
     return _horizontal(figure, names, {"range": [min(ends) - room, max(ends) + room]}, numbered=True)
+
+
+def _signed(value: float, tiny: float) -> str:
+    return "0" if abs(value) <= tiny else ("+" if value > 0 else "") + number(value, 3)
 
 
 def _brief(value: Any) -> str:
@@ -255,7 +274,9 @@ def leave_one_out(loo: LeaveOneOut) -> go.Figure:
     """Predicted from all the others against observed, with 95 % bars."""
     low, high = float(np.min(loo.observed)), float(np.max(loo.observed))
     figure = go.Figure()
-    figure.add_scatter(x=[low, high], y=[low, high], mode="lines", line={"color": PLAIN, "dash": "dot"}, hoverinfo="skip")
+    figure.add_scatter(
+        x=[low, high], y=[low, high], mode="lines", line={"color": PLAIN, "dash": "dot"}, hoverinfo="skip"
+    )
     figure.add_scatter(
         x=_short(loo.mean),
         y=_short(loo.observed),
@@ -285,7 +306,7 @@ def failures(rows: Sequence[tuple[str, int, int]]) -> go.Figure:
     _bars(figure, names, [failed / tried for _, failed, tried in shown], WORSE, "failed", percent=True)
     figure.data[0].text = [f"{failed} of {tried}" for _, failed, tried in shown]
     figure.update_layout(showlegend=False)
-    return _horizontal(figure, names, {"tickformat": ".0%", "rangemode": "tozero"})
+    return _horizontal(figure, names, {"tickformat": ".0%", "range": _room([row[1] / row[2] for row in shown])})
 
 
 # ---------------------------------------------------------------------- horizontal bars with long labels
@@ -304,6 +325,13 @@ def _bars(figure: go.Figure, names: list[str], values: list[float], colour: str,
         hovertext=[text(name) for name in names],
         hoverinfo="text",
     )
+
+
+def _room(values: Sequence[float]) -> list[float]:
+    """A range with room for the text at the ends of bars."""
+    low, high = min(0.0, *values), max(0.0, *values)
+    room = 0.16 * (high - low or 1.0)
+    return [low - room * (low < 0), high + room]
 
 
 def _unique(i: int, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 
 from addtree.encoding import Array, Encoding
 from addtree.errors import ConfigError, TrialError
-from addtree.space import Space
+from addtree.space import Choice, Space
 
 State = Literal["done", "failed", "pruned", "pending"]
 STATES: tuple[State, ...] = ("done", "failed", "pruned", "pending")
@@ -62,11 +63,9 @@ def encode(encoding: Encoding, trials: Iterable[Record]) -> Array:
         row = np.full(encoding.n_columns, np.nan)
         for name, value in trial.config.items():
             if name in encoding.index:
-                domain = encoding.space.variables[name]
-                try:
-                    checked = domain.check(value) if hasattr(domain, "check") else value
+                domain: Any = encoding.space.variables[name]
+                with contextlib.suppress(ConfigError):
+                    checked = value if isinstance(domain, Choice) else domain.check(value)
                     row[encoding.index[name]] = domain.encode(checked)
-                except ConfigError:
-                    continue
         rows.append(row)
     return np.array(rows).reshape(-1, encoding.n_columns)
