@@ -95,13 +95,12 @@ def _best(report: Report) -> str:
     if best.seconds is not None:
         when += f"; it took {number(best.seconds, 3)} s"
     rows = "".join(
-        f'<tr><td class="text">{escape(name)}</td><td class="text">{escape(_brief(value))}</td></tr>'
-        for name, value in best.config.items()
+        f"<div><dt>{escape(name)}</dt><dd>{escape(_brief(value))}</dd></div>" for name, value in best.config.items()
     )
     return (
         f'<div class="tiles"><div><b>{number(best.value, 6)}</b>{kind} value</div>{tiles}</div>'
         f"<p>Found by {when}.</p>"
-        f'<div class="scroll"><table class="config"><tbody>{rows}</tbody></table></div>'
+        f'<dl class="config">{rows}</dl>'
     )
 
 

@@ -115,7 +115,7 @@ def effect(curve: Curve) -> go.Figure:
     if curve.axis.is_number:
         figure = _curve(curve)
     else:
-        names = [text(repr(v) if not isinstance(v, str) else v, _WIDTH) for v in curve.axis.values]
+        names = [text(v, 16) for v in curve.axis.values]
         figure = go.Figure()
         figure.add_bar(
             x=list(range(len(names))),

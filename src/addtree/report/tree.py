@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT = 120, 18  # of a belief, in pixels
 def draw(report: Report) -> str:
     """The tree as nested lists; lines and colours are CSS's, beliefs are SVG."""
     tally = report.tallies[0]
-    head = f'<span class="root">{tally.tried} trials</span>{_best(report, tally.best)}'
+    head = f'<span class="root">{tally.tried} trial{"" if tally.tried == 1 else "s"}</span>{_best(report, tally.best)}'
     return f'<div class="tree" id="tree">{head}{_node(report, 0, on_best=report.best is not None)}</div>'
 
 
