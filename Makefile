@@ -10,7 +10,7 @@ LINTED := src tests benchmarks examples
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format bench clean
+.PHONY: demo test test-slow lint format bench paper clean
 
 # Which classifier for the digits? 40 trials, about half a minute.
 demo: $(READY)
@@ -37,6 +37,12 @@ format: $(READY)
 # BENCH takes options, e.g. make bench BENCH='--tasks function --methods addtree random --seeds 3'
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.run $(BENCH)
+
+# Resumable: raw results stay in build/paper; set ADDTREE_DATA to a folder that contains mnist/ to save the download.
+JOBS ?= 2
+paper: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[paper]'
+	$(BIN)/python -m addtree.paper all --out build/paper --docs docs --jobs $(JOBS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -40,8 +40,8 @@ def test_interactions_read_all_above_and_options_have_offsets():
         ("offset", (), (("d", 1),), True),
         ("interaction", ("x",), (), False),
         ("interaction", ("x", "y"), (a,), False),
-        ("interaction", ("x", "y", "z"), (a, ("d", 0)), False),
-        ("interaction", ("x", "y"), (a, ("d", 1)), False),
+        ("interaction", ("x", "y", "z"), (("d", 0),), False),  # d occurs only there, so c=0 goes without saying
+        ("interaction", ("x", "y"), (("d", 1),), False),
         ("interaction", ("x",), (b,), False),
     }
 
@@ -52,13 +52,28 @@ def test_independent_choices_have_a_term_across_them():
 
 def test_independent_has_one_term_per_path_with_its_own_lengthscales():
     assert described(TREE, "independent") == {
-        ("main", ("x", "y", "z"), (("c", 0), ("d", 0)), True),
-        ("main", ("x", "y"), (("c", 0), ("d", 1)), True),
-        ("main", ("x",), (("c", 1),), True),
+        ("path", ("x", "y", "z"), (("c", 0), ("d", 0)), True),
+        ("path", ("x", "y"), (("c", 0), ("d", 1)), True),
+        ("path", ("x",), (("c", 1),), True),
     }
     terms = make_terms(Encoding(TREE), "independent")
     scales = [s for term in terms for s in term.scales]
     assert sorted(scales) == list(range(6))
+
+
+def test_a_choice_found_in_two_places_is_told_apart_by_the_way_there():
+    """k occurs under both options of c, and so whenever c does; what is below it still has two places."""
+    k = Choice(u=Space(w=unit), v=Space())
+    space = Space(c=Choice(a=Space(y=unit, k=k), b=Space(z=unit, k=k)))
+    encoding = Encoding(space)
+    found = described(space, "additive+interactions")
+    for name, option in (("y", 0), ("z", 1)):
+        assert ("interaction", (name, "w") if name < "w" else ("w", name), (("c", option), ("k", 0)), False) in found
+    for config in ({"c": "a", "y": 0.5, "k": "u", "w": 0.5}, {"c": "b", "z": 0.5, "k": "v"}):
+        x = encoding.encode([config])[0]
+        for term in make_terms(encoding, "additive+interactions"):
+            if all(x[j] == o for j, o in term.gate if o != ACTIVE) and all(o != ACTIVE for _, o in term.gate):
+                assert not any(x[j] != x[j] for j in term.columns), term.label  # no term reads what is inactive
 
 
 def test_labels_are_for_people():

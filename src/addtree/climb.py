@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from addtree.covariance import Mask
+from addtree.covariance import Index, Mask
 from addtree.encoding import Array
 
 _FIRST_STEP = 0.05  # of the unit interval, along the steepest coordinate
@@ -27,23 +27,27 @@ def climb(
     function: Callable[[Array], tuple[Array, Array]],
     X: Array,
     free: Mask,
+    row: Index | None = None,
     *,
     steps: int = 40,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """Maximise `function`, X (B x D) -> value (B), gradient (B x D), over the free entries of X, each in [0, 1].
+    """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each in [0, 1].
 
-    Returns the best X found in so many steps and its values, never worse than the start.
+    Point b owns the entries of X[row[b]] (of X[b], where no `row` is given) that `free[b]` (B x D) marks; no two
+    points own the same. Returns the best X
+    found in so many steps and the values, none worse than at the start.
     """
     value, gradient = function(X)
     d = int(free.sum(axis=1).max(initial=0))
     if d == 0:
         return X, value
-    B = len(X)
+    row = (np.arange(len(X)) if row is None else row)[:, None]
+    B = len(row)
     columns = np.argsort(~free, axis=1, kind="stable")[:, :d]
-    row = np.arange(B)[:, None]
-    valid = free[row, columns]
+    valid = free[np.arange(B)[:, None], columns]
     X = X.copy()
+    at = (np.broadcast_to(row, columns.shape)[valid], columns[valid])
     rest = X[row, columns]
     x, g = np.where(valid, rest, 0.5), np.where(valid, gradient[row, columns], 0.0)
     eye = np.eye(d)
@@ -62,7 +66,7 @@ def climb(
         s = tried - x
         if np.abs(s).max() < tolerance:
             break
-        X[row, columns] = np.where(valid, tried, rest)
+        X[at] = tried[valid]
         new_value, gradient = function(X)
         new_g = np.where(valid, gradient[row, columns], 0.0)
         y = g - new_g  # of the minimised function -f
@@ -77,5 +81,5 @@ def climb(
         x, g = np.where(gained[:, None], tried, x), np.where(gained[:, None], new_g, g)
         value = np.where(gained, new_value, value)
         t = np.where(gained, np.minimum(1.0, 2.0 * t), 0.3 * t)
-    X[row, columns] = np.where(valid, x, rest)
+    X[at] = x[valid]
     return X, value

@@ -16,18 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from addtree.encoding import Array
-from addtree.terms import ACTIVE, Term
+from addtree.terms import ACTIVE, Kind, Term
 
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
+Counted: TypeAlias = Mask | csc_array  # B x T: which terms count for which moving point
 
 _SQRT5 = np.sqrt(5.0)
+_ALWAYS = -2  # the code of a condition that holds in every row
 
 
 def squared_exponential(r2: Array) -> tuple[Array, Array]:
@@ -100,6 +103,10 @@ class Covariance:
         """The terms that do, smooth ones first."""
         return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
 
+    def of_kind(self, kind: Kind) -> list[int]:
+        """The numbers of the terms of one kind."""
+        return [t for t, term in enumerate(self.terms) if term.kind == kind]
+
     @cached_property
     def _categorical(self) -> Mask:
         return np.array(self.n_codes) > 0
@@ -124,6 +131,21 @@ class Covariance:
             out[t] = (np.array([f for f, _ in pairs]), np.array([s for _, s in pairs]))
         return out
 
+    @cached_property
+    def _gates(self) -> tuple[Index, Index, Index]:
+        """The conditions that occur in gates (column and code of each) and per term those of its gate (T x width).
+
+        Gates shorter than the longest are filled with the first condition, which always holds.
+        """
+        always = (0, _ALWAYS)
+        width = max([1, *(len(term.gate) for term in self.terms)])
+        gates = [(*term.gate, *[always] * (width - len(term.gate))) for term in self.terms]
+        conditions = list(dict.fromkeys([always, *(pair for gate in gates for pair in gate)]))
+        number = {pair: i for i, pair in enumerate(conditions)}
+        columns, codes = np.array(conditions, dtype=np.intp).T
+        numbers = np.array([[number[pair] for pair in gate] for gate in gates], dtype=np.intp)
+        return columns, codes, numbers.reshape(len(gates), width)
+
     def term_features(self, t: int) -> tuple[Index, Index]:
         """The features that term t reads, and the number of each one's lengthscale."""
         return self._term_features[t]
@@ -139,15 +161,10 @@ class Covariance:
 
     def rows(self, X: Array) -> Rows:
         """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
-        active = np.empty((len(X), len(self.terms)), dtype=bool)
-        gates: dict[tuple[int, int], Mask] = {}
-        for t, term in enumerate(self.terms):
-            on = np.ones(len(X), dtype=bool)
-            for column, code in term.gate:
-                if (column, code) not in gates:
-                    gates[column, code] = ~np.isnan(X[:, column]) if code == ACTIVE else X[:, column] == code
-                on &= gates[column, code]
-            active[:, t] = on
+        columns, codes, gates = self._gates
+        values = X[:, columns] if X.shape[1] else np.full((len(X), len(columns)), np.nan)
+        held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
+        active = np.asarray(np.all(held[:, gates], axis=2))
         imputed = self.impute(X)
         features = [np.where(self._categorical, 0.0, imputed)]
         features += [(imputed[:, j, None] == np.arange(-1, k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
@@ -170,9 +187,10 @@ class Covariance:
         """k(A, B), m x n."""
         a = np.where(self.constant, hyper.amplitudes, 0.0)
         K = np.asarray((A.active * a) @ B.active.T.astype(float))
+        met = np.asarray(np.any(A.active, axis=0) & np.any(B.active, axis=0))
         for t in self.varying:
-            rows, columns = np.flatnonzero(A.active[:, t]), np.flatnonzero(B.active[:, t])
-            if len(rows) and len(columns):
+            if met[t]:
+                rows, columns = np.flatnonzero(A.active[:, t]), np.flatnonzero(B.active[:, t])
                 K[np.ix_(rows, columns)] += self._block(hyper, t, A.features[rows], B.features[columns])
         return K
 
@@ -194,9 +212,12 @@ class Covariance:
         """The Gram matrix of rows as a function of the hyperparameters."""
         return Gram(self, rows)
 
-    def points(self, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> Points:
-        """The cross-covariance of a few moving points with rows, as a function of where the points are."""
-        return Points(self, hyper, rows, X, counted)
+    def points(
+        self, hyper: Hyperparameters, rows: Rows, X: Array, counted: Counted, row: Index | None = None
+    ) -> Points:
+        """The cross-covariance of moving points with rows, as a function of where the points are."""
+        row = np.arange(len(X)) if row is None else row
+        return Points(self, hyper, rows, X, csc_array(counted), row)
 
     def squared_distance(self, column: int, u: Array, v: Array) -> Array:
         """Δ² in one column."""
@@ -294,35 +315,39 @@ def _sparse(entries: list[tuple[Index, int, Array]], shape: tuple[int, int]) -> 
 class Points:
     """k(x_b, rows) of B moving points: `value` at given positions, `gradient` pulls weights back to the positions.
 
-    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` (B x T) says
-    which terms count for which point: all the active ones for a whole configuration, one for a vertex's own problem.
+    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` (B x T, sparse)
+    says which terms count for which point: all the active ones for a whole configuration, one for a vertex's own
+    problem. `row` (B) says which row of X a point lies in: the problems of different vertices, which have no column in
+    common, share rows.
     """
 
-    def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: Mask) -> None:
-        self._shape = (len(X), len(rows))
+    def __init__(
+        self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: csc_array, row: Index
+    ) -> None:
+        self._shape = (len(row), len(rows))
         imputed = covariance.impute(X)
         a = np.where(covariance.constant, hyper.amplitudes, 0.0)
-        self._fixed: Array = (counted * a) @ rows.active.T.astype(float)
+        constants = np.flatnonzero(covariance.constant)
+        self._fixed: Array = counted[:, constants] @ (rows.active.astype(float) * a)[:, constants].T
         self.variance = counted @ hyper.amplitudes
         flat, amplitude, base, smooth, sizes = [], [], [], [], []
         pair, variable, seen, weight = [], [], [], []
         offset = 0
-        for t in covariance.varying:
+        met = np.asarray((np.diff(counted.indptr) > 0) & np.any(rows.active, axis=0))
+        for t in (t for t in covariance.varying if met[t]):
             term = covariance.terms[t]
-            points, on = np.flatnonzero(counted[:, t]), np.flatnonzero(rows.active[:, t])
+            points, on = counted.indices[counted.indptr[t] : counted.indptr[t + 1]], np.flatnonzero(rows.active[:, t])
             size = len(points) * len(on)
-            if not size:
-                continue
             b, i = np.repeat(points, len(on)), np.tile(on, len(points))
             r2 = np.zeros(size)
             for column, scale in zip(term.columns, term.scales, strict=True):
                 inverse2 = 1.0 / (hyper.lengthscales[scale] ** 2 * len(term.columns))
-                moves = np.repeat(~np.isnan(X[points, column]) & (covariance.n_codes[column] == 0), len(on))
-                still = inverse2 * covariance.squared_distance(column, imputed[b, column], rows.X[i, column])
+                moves = np.repeat(~np.isnan(X[row[points], column]) & (covariance.n_codes[column] == 0), len(on))
+                still = inverse2 * covariance.squared_distance(column, imputed[row[b], column], rows.X[i, column])
                 r2 += np.where(moves, 0.0, still)
                 if (k := int(moves.sum())) > 0:
                     pair.append(offset + np.flatnonzero(moves))
-                    variable.append(b[moves] * X.shape[1] + column)
+                    variable.append(row[b[moves]] * X.shape[1] + column)
                     seen.append(rows.X[i[moves], column])
                     weight.append(np.full(k, inverse2))
             flat.append(b * len(rows) + i)
@@ -339,7 +364,7 @@ class Points:
         self._n_smooth = _split(smooth, sizes)
 
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX (B x D)."""
+        """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX."""
         B, n = self._shape
         delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta

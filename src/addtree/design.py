@@ -7,7 +7,6 @@ import numpy as np
 from addtree.encoding import Array, Encoding
 
 _LEAST = 8  # configurations, whatever the space
-_VISITS = 2  # times that every option is seen
 _MOST = 24  # a space with more options than that is seen as far as it goes
 
 
@@ -20,9 +19,9 @@ def cover(encoding: Encoding) -> list[int]:
     return needed
 
 
-def design_size(encoding: Encoding) -> int:
-    """How many configurations the initial design has by default."""
-    return min(max(_LEAST, _VISITS * cover(encoding)[0]), _MOST)
+def design_size(encoding: Encoding, visits: int = 2) -> int:
+    """How many configurations the initial design has by default: so many visits to every option."""
+    return min(max(_LEAST, visits * cover(encoding)[0]), _MOST)
 
 
 def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Array:

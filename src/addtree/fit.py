@@ -22,7 +22,8 @@ from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Likelihood
 from addtree.output import Output, yeo_johnson
-from addtree.terms import check_covariance, make_terms
+from addtree.parameters import is_number
+from addtree.terms import KINDS, check_covariance, make_terms
 
 FITS = ("map", "mle")
 
@@ -52,7 +53,7 @@ class Recipe:
         check_covariance(self.covariance)
         if self.fit not in FITS:
             raise OptionError(f"fit={self.fit!r} is unknown; use one of {', '.join(map(repr, FITS))}")
-        if self.noise is not None and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < np.inf):
+        if self.noise is not None and not (is_number(self.noise) and 0 <= self.noise < np.inf):
             raise OptionError(
                 f"noise={self.noise!r} must be None (learn it), or a standard deviation of zero or more, in the "
                 "objective's units"
@@ -77,24 +78,33 @@ class Recipe:
 # values and parameters in the unit interval. Chosen on the tasks of `benchmarks/`, where they hardly matter, and on the
 # regression of `benchmarks/must_show.py`, where they do: a low noise, and main effects free to be large and long.
 PRIOR = {
-    "main": (np.log(3.0), 0.5, 3.0),
+    "main": (np.log(30.0), 0.5, 3.0),
+    "path": (np.log(30.0), 0.5, 3.0),
     "offset": (np.log(0.3), 1.0, 2.0),
-    "interaction": (np.log(0.03), 0.5, 2.0),
-    "lengthscale": (np.log(1.5), 0.8, 2.0),
+    "interaction": (np.log(0.003), 0.5, 3.0),
+    "lengthscale": (np.log(3.0), 0.8, 2.0),
     "noise": (np.log(1e-8), 3.0, 0.0),
     "power": (1.0, 0.5, 0.0),
 }
 
 
-def _prior(members: dict[str, Index], size: int) -> tuple[Array, Array]:
-    """Median (size) and precision (size x size) of θ: in each group N(m·1, s²·I + p²·11ᵀ)."""
-    median, precision = np.zeros(size), np.zeros((size, size))
-    for name, (m, s, p) in PRIOR.items():
-        group = members[name]
-        median[group] = m
-        shrink = p**2 / (s**2 + len(group) * p**2)  # Sherman-Morrison
-        precision[np.ix_(group, group)] = (np.eye(len(group)) - shrink) / s**2
-    return median, precision
+class _Prior:
+    """-log p(θ) up to a constant, with its gradient: in each group N(m·1, s²·I + p²·11ᵀ)."""
+
+    def __init__(self, members: dict[str, Index], size: int) -> None:
+        self.group = np.zeros(size, dtype=np.intp)
+        for number, name in enumerate(PRIOR):
+            self.group[members[name]] = number
+        m, s, p = np.array(list(PRIOR.values())).T
+        n = np.bincount(self.group, minlength=len(PRIOR))
+        self.median = m[self.group]
+        self._precision, self._shrink = s[self.group] ** -2, p**2 / (s**2 + n * p**2)  # Sherman-Morrison
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        v = theta - self.median
+        total = np.bincount(self.group, v, minlength=len(self._shrink))
+        pull = (v - (self._shrink * total)[self.group]) * self._precision
+        return 0.5 * float(v @ pull), pull
 
 
 @dataclass(frozen=True)
@@ -136,12 +146,11 @@ class _Objective:
         self.s = self.output.standardise(y)
         fixed = None if recipe.noise is None else _variance(recipe.noise / self.output.scale)
         self.noise = (np.log(NOISE_FLOOR), np.log(_NOISE_CEILING)) if fixed is None else (np.log(fixed), np.log(fixed))
-        kinds = np.array([term.kind for term in covariance.terms])
-        members = {kind: np.flatnonzero(kinds == kind) for kind in ("main", "offset", "interaction")}
+        members: dict[str, Index] = {k: np.array(covariance.of_kind(k), dtype=np.intp) for k in KINDS}
         members["lengthscale"] = np.arange(self.T, self.T + self.S)
         members["noise"] = np.array([self.T + self.S])
         members["power"] = np.array([self.T + self.S + 1])
-        self.median, self.precision = _prior(members, self.T + self.S + 2)
+        self.prior = _Prior(members, self.T + self.S + 2)
         self.bayes = recipe.fit == "map"
 
     @property
@@ -153,7 +162,7 @@ class _Objective:
     def centre(self) -> Array:
         """The median of the prior, within the bounds."""
         low, high = np.array(self.bounds).T
-        return np.clip(self.median, low, high)
+        return np.asarray(np.clip(self.prior.median, low, high))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         z, dz, log_jacobian, by_power = self.s, None, 0.0, 0.0
@@ -167,9 +176,8 @@ class _Objective:
         gradient = -np.concatenate([by_a, by_l, [by_noise, by_power]])
         value = -value - log_jacobian
         if self.bayes:
-            away = theta - self.median
-            pull = self.precision @ away
-            value += 0.5 * float(away @ pull)
+            penalty, pull = self.prior(theta)
+            value += penalty
             gradient += pull
         return value, gradient
 
@@ -180,7 +188,7 @@ def fit(
     y: Array,
     *,
     start: Array | None = None,
-    restarts: int = 2,
+    restarts: int = 0,
     iterations: int = 100,
     rng: np.random.Generator,
 ) -> Fitted:

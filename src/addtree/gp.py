@@ -17,14 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from addtree.covariance import Covariance, Gram, Hyperparameters, Mask, Rows, stack
+from addtree.covariance import Counted, Covariance, Gram, Hyperparameters, Index, Mask, Rows, stack
 from addtree.encoding import Array
 from addtree.factor import Factor, connected_blocks
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+# Positions of moving points to mean (B), variance (B), and the function from derivatives by these to one by positions.
+Moments: TypeAlias = Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]
 
 
 class Likelihood:
@@ -46,6 +51,13 @@ class Likelihood:
         return value, by_amplitude, by_scale, hyper.noise * float(np.trace(W)), -alpha
 
 
+def _noisy(covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> Array:
+    """k(X, X) + σ² I."""
+    K = covariance.cross(hyper, rows, rows)
+    K[np.diag_indices(len(K))] = covariance.variance(hyper, rows.active) + hyper.noise
+    return K
+
+
 @dataclass(frozen=True)
 class Posterior:
     """What is believed after observing z at rows. Immutable: `condition` returns a new one."""
@@ -58,25 +70,15 @@ class Posterior:
     alpha: Array
 
     @classmethod
-    def of(cls, gram: Gram, hyper: Hyperparameters, z: Array) -> Posterior:
-        """Condition on observations z of the rows of a Gram matrix, from scratch."""
-        K = gram.value(hyper)
-        K[np.diag_indices(len(K))] += hyper.noise
-        factor = Factor.of(K, connected_blocks(gram.rows.active))
-        return cls(gram.covariance, hyper, gram.rows, z, factor, factor.solve(z))
-
-    def replace(self, rows: Rows, z: Array) -> Posterior:
-        """With the same hyperparameters, condition on these observations instead. A `Gram` would be slower, once."""
-        K = self.covariance.cross(self.hyper, rows, rows)
-        K[np.diag_indices(len(K))] += self.hyper.noise
-        factor = Factor.of(K, connected_blocks(rows.active))
-        return Posterior(self.covariance, self.hyper, rows, z, factor, factor.solve(z))
+    def of(cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array) -> Posterior:
+        """Condition on observations z at rows, from scratch."""
+        factor = Factor.of(_noisy(covariance, hyper, rows), connected_blocks(rows.active))
+        return cls(covariance, hyper, rows, z, factor, factor.solve(z))
 
     def condition(self, rows: Rows, z: Array) -> Posterior:
         """Condition on further observations, appending to the factor."""
-        corner = self.covariance.gram(rows).value(self.hyper)
-        corner[np.diag_indices(len(corner))] += self.hyper.noise
-        factor = self.factor.append(self.covariance.cross(self.hyper, self.rows, rows), corner)
+        cross = self.covariance.cross(self.hyper, self.rows, rows)
+        factor = self.factor.append(cross, _noisy(self.covariance, self.hyper, rows))
         values = np.concatenate([self.z, z])
         return Posterior(self.covariance, self.hyper, stack(self.rows, rows), values, factor, factor.solve(values))
 
@@ -117,12 +119,12 @@ class Posterior:
         reduction = np.sum(self.factor.half_solve(cross.T) ** 2, axis=0)
         return cross @ self.alpha, np.maximum(self.covariance.variance(self.hyper, active) - reduction, 0.0)
 
-    def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
+    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
         """The moments of B moving points as a function of their positions (see `covariance.Points`).
 
-        The function returns mean (B), variance (B), and what turns derivatives by those into one by position (B x D).
+        The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions X.
         """
-        points = self.covariance.points(self.hyper, self.rows, X, counted)
+        points = self.covariance.points(self.hyper, self.rows, X, counted, row)
 
         def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)

@@ -11,15 +11,17 @@ vertices (expected improvement): many candidates are scored at once and the best
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from addtree.acquisition import Acquisition
 from addtree.climb import climb
-from addtree.covariance import Covariance, Index, Mask, Rows
+from addtree.covariance import Counted, Covariance, Index, Rows
 from addtree.encoding import Array, Encoding
+from addtree.gp import Moments
 from addtree.parameters import Integer
 
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
@@ -35,13 +37,12 @@ class View(Protocol):
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance at rows."""
 
-    def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
+    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
         """Mean, variance and pull-back at moving points in which only the counted terms count."""
 
 
-def _ascent(view: View, acquisition: Acquisition, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array]]:
+def _ascent(moments: Moments, acquisition: Acquisition) -> Callable[[Array], tuple[Array, Array]]:
     """The acquisition of moving points, with its gradient by their positions."""
-    moments = view.at(X, counted)
 
     def function(X: Array) -> tuple[Array, Array]:
         mean, variance, pull_back = moments(X)
@@ -70,22 +71,15 @@ def decomposed(
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
     than the vertices' own and the options' offsets are left out.
     """
-    mains = [t for t, term in enumerate(covariance.terms) if term.kind == "main"]
-    offsets = [t for t, term in enumerate(covariance.terms) if term.kind == "offset"]
-    solved, u = _solve_vertices(view, covariance, encoding, acquisition, mains, rng, exact)
-    counted = np.zeros((len(offsets), len(covariance.terms)), dtype=bool)
-    counted[np.arange(len(offsets)), offsets] = True
-    nowhere = np.full((len(offsets), encoding.n_columns), np.nan)
-    mean, variance, _ = view.at(nowhere, counted)(nowhere)
-    gains = acquisition(np.ones(len(offsets)))(mean, variance)[0]
-    offset = {covariance.terms[t].gate[0]: float(gain) for t, gain in zip(offsets, gains, strict=True)}
-    vertex_of = {column: v for v, t in enumerate(mains) for column in covariance.terms[t].columns}
-
+    solved, u = _solve_vertices(view, covariance, encoding, acquisition, rng, exact)
+    offset = _solve_offsets(view, covariance, encoding, acquisition)
+    # A vertex may have its parameters in several nodes of a path; it counts at the one that holds its first.
+    worth = {covariance.terms[t].columns[0]: u[v] for v, t in enumerate(covariance.of_kind("main"))}
     nodes = encoding.space.nodes
     U = np.zeros(len(nodes))
     picks: list[list[tuple[int, int, int]]] = [[] for _ in nodes]  # per node: (choice column, option, child)
     for i in range(len(nodes) - 1, -1, -1):
-        U[i] = sum(u[v] for v in dict.fromkeys(vertex_of[j] for j in encoding.node_columns[i]))
+        U[i] = sum(worth.get(j, 0.0) for j in encoding.node_columns[i])
         for j, options in encoding.node_choices[i]:
             values = np.array([offset.get((j, o), 0.0) + U[child] for o, child in enumerate(options)])
             best = int(rng.choice(np.flatnonzero(values == values.max())))  # options never seen are all alike
@@ -95,11 +89,38 @@ def decomposed(
     queue = [0]
     for i in queue:
         for j in encoding.node_columns[i]:
-            row[j] = solved[vertex_of[j], j]
+            row[j] = solved[j]
         for j, option, child in picks[i]:
             row[j] = option
             queue.append(child)
     return row, float(U[0])
+
+
+def _vertex_of_column(covariance: Covariance) -> Index:
+    """Per column, the number of the vertex among the main terms that reads it; -1 for a choice."""
+    vertex = np.full(len(covariance.n_codes), -1, dtype=np.intp)
+    for v, t in enumerate(covariance.of_kind("main")):
+        vertex[list(covariance.terms[t].columns)] = v
+    return vertex
+
+
+def _one_term_each(covariance: Covariance, terms: Sequence[int], k: int) -> csc_array:
+    """Counted terms of k points per term, in which that term alone counts."""
+    points = np.arange(k * len(terms))
+    shape = (len(points), len(covariance.terms))
+    return csc_array((np.ones(len(points), dtype=bool), (points, np.repeat(np.array(terms, dtype=np.intp), k))), shape)
+
+
+def _solve_offsets(
+    view: View, covariance: Covariance, encoding: Encoding, acquisition: Callable[[Array], Acquisition]
+) -> dict[tuple[int, int], float]:
+    """What each option's offset is worth, by (column, option)."""
+    offsets = covariance.of_kind("offset")
+    nowhere = np.full((1, encoding.n_columns), np.nan)
+    row = np.zeros(len(offsets), dtype=np.intp)
+    mean, variance, _ = view.at(nowhere, _one_term_each(covariance, offsets, 1), row)(nowhere)
+    gains = acquisition(np.ones(len(offsets)))(mean, variance)[0]
+    return {covariance.terms[t].gate[0]: float(gain) for t, gain in zip(offsets, gains, strict=True)}
 
 
 def _solve_vertices(
@@ -107,36 +128,45 @@ def _solve_vertices(
     covariance: Covariance,
     encoding: Encoding,
     acquisition: Callable[[Array], Acquisition],
-    mains: list[int],
     rng: np.random.Generator,
     exact: bool,
 ) -> tuple[Array, Array]:
-    """Per vertex the best values of its own parameters (V x D) and their worth (V): all vertices as one batch."""
-    V, D, k = len(mains), encoding.n_columns, _VERTEX_SAMPLES if exact else _VERTEX_SAMPLES // 2
-    X = np.full((V * k, D), np.nan)
-    counted = np.zeros((V * k, len(covariance.terms)), dtype=bool)
-    dimension = np.repeat([len(covariance.terms[t].columns) for t in mains], k).astype(float)
-    for v, t in enumerate(mains):
-        block = slice(v * k, (v + 1) * k)
-        counted[block, t] = True
-        for j in covariance.terms[t].columns:
-            X[block, j] = rng.random(k) if encoding.is_numeric[j] else rng.integers(encoding.n_codes[j], size=k)
-    X = encoding.snap(X)
-    mean, variance, _ = view.at(X, counted)(X)
-    value = acquisition(dimension)(mean, variance)[0].reshape(V, k)
-    if not exact:
-        best_of = np.argmax(value, axis=1)
-        return X.reshape(V, k, D)[np.arange(V), best_of], value[np.arange(V), best_of]
-    best = np.argsort(-value, axis=1)[:, :_VERTEX_CLIMBS]
-    starts = (best + k * np.arange(V)[:, None]).ravel()
-    X, counted, dimension = X[starts], counted[starts], dimension[starts]
-    free = encoding.is_numeric & ~np.isnan(X)
-    X, _ = climb(_ascent(view, acquisition(dimension), X, counted), X, free)
-    X = encoding.snap(X)
-    mean, variance, _ = view.at(X, counted)(X)
-    value = acquisition(dimension)(mean, variance)[0].reshape(V, -1)
+    """The best values of every vertex's own parameters, in one row (D), and their worth (V): all problems as one batch.
+
+    Vertices have no column in common, so row s of X holds the s-th start of every one of them.
+    """
+    mains, vertex = covariance.of_kind("main"), _vertex_of_column(covariance)
+    V, D = len(mains), encoding.n_columns
+    own = np.flatnonzero(vertex >= 0)
+    sizes = np.array([len(covariance.terms[t].columns) for t in mains], dtype=float)
+
+    def worth(X: Array) -> tuple[Array, Moments]:
+        """Acquisition of every vertex in every row (V x rows)."""
+        k = len(X)
+        moments = view.at(X, _one_term_each(covariance, mains, k), np.tile(np.arange(k), V))
+        mean, variance, _ = moments(X)
+        return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
+
+    k = _VERTEX_SAMPLES if exact else _VERTEX_SAMPLES // 2
+    X = np.full((k, D), np.nan)
+    X[:, own] = np.where(encoding.is_numeric[own], 1.0, encoding.n_codes[own]) * rng.random((k, len(own)))
+    X = encoding.snap(np.where(encoding.is_numeric, X, np.floor(X)))
+    value, _ = worth(X)
+    if exact:
+        best = np.argsort(-value, axis=1)[:, :_VERTEX_CLIMBS]  # V x climbs
+        climbs = np.full((best.shape[1], D), np.nan)
+        climbs[:, own] = X[best[vertex[own]].T, own]
+        _, moments = worth(climbs)
+        k = len(climbs)
+        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
+        ascent = _ascent(moments, acquisition(np.repeat(sizes, k)))
+        climbed = encoding.snap(climb(ascent, climbs, free, np.tile(np.arange(k), V))[0])
+        X = np.concatenate([climbs, climbed])  # a top between two integers may round to less than its start
+        value, _ = worth(X)
     best_of = np.argmax(value, axis=1)
-    return X.reshape(V, -1, D)[np.arange(V), best_of], value[np.arange(V), best_of]
+    solved = np.full(D, np.nan)
+    solved[own] = X[best_of[vertex[own]], own]
+    return solved, value[np.arange(V), best_of]
 
 
 # ---------------------------------------------------------------------- joint
@@ -164,8 +194,8 @@ def joint(
         return None
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
-    counted = covariance.rows(starts).active
-    climbed, _ = climb(_ascent(view, acquisition, starts, counted), starts, free, steps=_CLIMB_STEPS)
+    moments = view.at(starts, covariance.rows(starts).active)
+    climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))

@@ -14,21 +14,29 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from addtree.covariance import Gram
 from addtree.design import design_size, initial_design
 from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
 from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
-from addtree.parameters import is_number
+from addtree.parameters import as_float, is_number
 from addtree.space import Config, Space
+from addtree.subset import informative
 from addtree.suggest import check_acquisition, suggest
 
 _log = logging.getLogger("addtree")
 
 _FORMAT, _VERSION = "addtree optimizer", 1
-_REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many
+_VISITS = {
+    "map": 2,
+    "mle": 3,
+}  # of every option in the initial design; without a prior two leave one in two runs astray
+_REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many,
+_MAX_APPENDED = 100  # or by this many,
+_MAX_FIT = 256  # to at most so many of them;
+_MAX_ROWS = 2000  # and the posterior, exact, is that of at most so many
 _WARM_ITERATIONS = 20  # of a fit that starts from the last one
+_HUGE = 1e300  # sums and differences of values beyond are no floats; they count as this
 _ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
 
 
@@ -44,15 +52,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class _Model:
-    """The last fit: how many observations it saw, what it found, and the posterior it gave."""
+    """The last fit: how many observations there were, what it found, and the posterior it gave."""
 
     n: int
     fitted: Fitted
     posterior: Posterior
-
-    @classmethod
-    def of(cls, n: int, fitted: Fitted, gram: Gram, y: Array) -> _Model:
-        return cls(n, fitted, Posterior.of(gram, fitted.hyper, fitted.output.forward(y)))
 
 
 class Optimizer:
@@ -88,19 +92,22 @@ class Optimizer:
         n_initial: int | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
-        if n_initial is not None and n_initial < 1:
-            raise OptionError(f"n_initial={n_initial!r} must be at least 1")
+        if n_initial is not None and not (_is_whole(n_initial) and n_initial >= 1):
+            raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
+        if seed is not None and not (_is_whole(seed) and seed >= 0):
+            raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self.space = space
-        self.maximize = maximize
+        self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         self._recipe = Recipe(covariance, fit, noise, warp=True)
         self._acquisition = acquisition
         self._encoding = Encoding(space)
         self._covariance = self._recipe.build(self._encoding)
-        self._n_initial = design_size(self._encoding) if n_initial is None else n_initial
+        self._n_initial = design_size(self._encoding, _VISITS[fit]) if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
+        self._taken: set[bytes] = set()  # keys of the rows
         self._told: list[int] = []  # ids, in the order they were told
         self._asks = 0
         self._model: _Model | None = None
@@ -119,8 +126,8 @@ class Optimizer:
         """A configuration to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
             return self._ask_one()
-        if n < 1:
-            raise OptionError(f"ask({n!r}): ask for at least one trial")
+        if not _is_whole(n) or n < 1:
+            raise OptionError(f"ask({n!r}): ask for at least one trial, a whole number of them")
         return [self._ask_one() for _ in range(n)]
 
     def _ask_one(self) -> Trial:
@@ -142,11 +149,13 @@ class Optimizer:
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
-        self._rows[trial.id] = self._encoding.encode([trial.config])[0]
+        row = self._encoding.encode([trial.config])
+        self._rows[trial.id] = row[0]
+        self._taken.update(self._encoding.keys(row))
         return trial
 
     def _suggest(self, turn: int, rng: np.random.Generator, elsewhere: Array) -> Array:
-        taken = set(self._encoding.keys(np.array([*self._rows.values(), *elsewhere])))
+        taken = self._taken.union(self._encoding.keys(elsewhere))
         known = len(self._trials) + len(elsewhere)
         if known < self._n_initial:
             row = np.asarray(self._design[known])
@@ -173,15 +182,16 @@ class Optimizer:
         X = np.array([self._rows[i] for i in self._told[:n]])
         sign = -1.0 if self.maximize else 1.0  # the one place where maximisation becomes minimisation
         y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told[:n]])
+        y = np.clip(y, -_HUGE, _HUGE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return X, np.where(np.isnan(y), worst, y)
 
     def _posterior(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Posterior, Array, Array]:
         """The model of what was told, conditioned on pending trials at their own means; with the X and y told."""
         n = len(self._told)
-        if self._model is None or n - self._model.n >= max(1, n // _REFIT):
-            self._model = self._fit_model(n, self._model, rng)
         X, y = self._observations(n)
+        if self._model is None or n - self._model.n >= min(max(1, n // _REFIT), _MAX_APPENDED):
+            self._model = self._fit_model(X, y, rng)
         posterior, fitted, n_fit = self._model.posterior, self._model.fitted, self._model.n
         if n > n_fit:
             posterior = posterior.condition(self._covariance.rows(X[n_fit:]), fitted.output.forward(y[n_fit:]))
@@ -192,16 +202,24 @@ class Optimizer:
             posterior = posterior.condition(rows, posterior.predict(rows)[0])
         return posterior, X, y
 
-    def _fit_model(self, n: int, last: _Model | None, rng: np.random.Generator) -> _Model:
-        X, y = self._observations(n)
-        gram = self._covariance.gram(self._covariance.rows(X))
-        if last is None or self._recipe.fit == "mle":
-            fitted = fit(self._recipe, gram, y, start=None if last is None else last.fitted.theta, restarts=2, rng=rng)
+    def _fit_model(self, X: Array, y: Array, rng: np.random.Generator) -> _Model:
+        gram = self._covariance.gram(self._covariance.rows(X[informative(y, _MAX_FIT)]))
+        values = y[informative(y, _MAX_FIT)]
+        last = None if self._model is None else self._model.fitted.theta
+        if self._recipe.fit == "mle":
+            fitted = fit(self._recipe, gram, values, start=last, restarts=2, rng=rng)
+        elif last is None:
+            fitted = fit(self._recipe, gram, values, rng=rng)
         else:
-            fitted = fit(
-                self._recipe, gram, y, start=last.fitted.theta, restarts=0, iterations=_WARM_ITERATIONS, rng=rng
-            )
-        return _Model.of(n, fitted, gram, y)
+            fitted = fit(self._recipe, gram, values, start=last, iterations=_WARM_ITERATIONS, rng=rng)
+        return self._condition(X, y, fitted)
+
+    def _condition(self, X: Array, y: Array, fitted: Fitted) -> _Model:
+        kept = informative(y, _MAX_ROWS)
+        rows = self._covariance.rows(X[kept])
+        return _Model(
+            len(y), fitted, Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y[kept]))
+        )
 
     # ------------------------------------------------------------------ tell
 
@@ -222,7 +240,7 @@ class Optimizer:
 
     def _pending(self, trial: Any) -> Trial:
         number = trial.id if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(number, numbers.Integral) or int(number) not in self._trials:
+        if not _is_whole(number) or int(number) not in self._trials:
             raise TrialError(
                 f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
             )
@@ -265,7 +283,7 @@ class Optimizer:
             "covariance": self._recipe.covariance,
             "acquisition": self._acquisition,
             "fit": self._recipe.fit,
-            "noise": self._recipe.noise,
+            "noise": None if self._recipe.noise is None else float(self._recipe.noise),
             "n_initial": self._n_initial,
             "asks": self._asks,
             "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
@@ -286,8 +304,10 @@ class Optimizer:
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in settings})
             for number, saved in enumerate(state["trials"]):
                 config = optimizer.space.validate(saved["config"])
-                optimizer._add(Trial(number, config, saved["state"], saved["value"]))
+                optimizer._add(Trial(number, config, _state(saved), saved["value"]))
             optimizer._told = [int(i) for i in state["told"]]
+            if sorted(optimizer._told) != [t.id for t in optimizer.trials if t.state != "pending"]:
+                raise ValueError("the trials told are not those with a result")
             optimizer._asks = int(state["asks"])
             if state["model"] is not None:
                 optimizer._restore_model(int(state["model"]["n"]), np.array(state["model"]["theta"], dtype=float))
@@ -298,9 +318,19 @@ class Optimizer:
         return optimizer
 
     def _restore_model(self, n: int, theta: Array) -> None:
+        if len(theta) != len(self._covariance.terms) + self._covariance.n_scales + 2 or not np.all(np.isfinite(theta)):
+            raise ValueError("the model is of another covariance")
         X, y = self._observations(n)
-        fitted = restore(self._recipe, self._covariance, y, theta)
-        self._model = _Model.of(n, fitted, self._covariance.gram(self._covariance.rows(X)), y)
+        fitted = restore(self._recipe, self._covariance, y[informative(y, _MAX_FIT)], theta)
+        self._model = self._condition(X, y, fitted)
+
+
+def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:
+    """The state of a saved trial, which has a value if and only if it is done."""
+    state, value = saved["state"], saved["value"]
+    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
+        raise ValueError(f"a trial is {state!r} with value {value!r}")
+    return state  # type: ignore[no-any-return]
 
 
 def _number(value: Any) -> float:
@@ -308,7 +338,11 @@ def _number(value: Any) -> float:
         raise TrialError(
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
-    return float(value)
+    return as_float(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -109,10 +109,11 @@ class AddTreeSampler(BaseSampler):
             if memory.covers(fixed):
                 return {}
             for attempt in range(_RETRIES):
+                known = memory.numbers()
                 params = {**memory.suggest(trial, self._rng(trial, attempt)), **fixed}
                 self._publish(study, trial, params)
                 memory.sync(study)
-                if not memory.taken(params, except_for=trial.number):
+                if not memory.taken(params, except_for=trial.number, since=known):
                     break
             memory.plan(trial, params)
             return {name: value for name, value in params.items() if name in search_space}
@@ -192,7 +193,7 @@ class _Memory:
     def sync(self, study: Study) -> None:
         """Read the trials, and tell the optimizer of those that finished since the last time."""
         trials = study.get_trials(deepcopy=False)
-        self._running = [t for t in trials if t.state == TrialState.RUNNING]
+        self._running = [t for t in trials if t.state in (TrialState.RUNNING, TrialState.WAITING)]
         new = [t for t in trials if t.state.is_finished() and t.number not in self._finished and _counts(t)]
         for trial in new:
             self._finished[trial.number] = trial
@@ -297,10 +298,11 @@ class _Memory:
         return None if taken else self._encoding.decode(row)
 
     def _pending(self, mine: int) -> list[tuple[int, dict[str, Any]]]:
-        """Configurations that others are evaluating."""
+        """Configurations that others are evaluating, or that wait for somebody to do so."""
         found = []
         for trial in self._running:
-            params = {**published(trial), **trial.params}
+            fixed = trial.system_attrs.get("fixed_params", {})
+            params = {**(fixed if self.covers(fixed) else {}), **published(trial), **trial.params}
             if trial.number != mine and params:
                 config = self._config(trial, params)
                 if config is not None:
@@ -313,14 +315,20 @@ class _Memory:
         self.suggested = {number: plan for number, plan in self.suggested.items() if number in running}
         self.suggested[trial.number] = params
 
-    def taken(self, params: dict[str, Any], *, except_for: int) -> bool:
-        """Whether another worker is evaluating that very configuration."""
+    def numbers(self) -> set[int]:
+        """The finished trials known by now."""
+        return set(self._finished)
+
+    def taken(self, params: dict[str, Any], *, except_for: int, since: set[int]) -> bool:
+        """Whether another worker is evaluating that very configuration, or has done so since."""
         assert self.translation is not None
         try:
             mine = self.translation.config(params, complete=True)
         except ConfigError:
             return False
-        return any(config == mine for _, config in self._pending(except_for))
+        new = [self._finished[number] for number in self._finished.keys() - since]
+        others = [self._config(trial, trial.params) for trial in new]
+        return mine in others or any(config == mine for _, config in self._pending(except_for))
 
     def covers(self, params: dict[str, Any]) -> bool:
         """Whether fixed parameters leave nothing to suggest."""

@@ -61,10 +61,10 @@ class AddTreeGP:
         restarts  further starts of the search for hyperparameters; 0 is the quickest
         """
         values = _values(configs, y)
-        gram = self._covariance.gram(self._covariance.rows(self._encoding.encode(configs)))
+        rows = self._covariance.rows(self._encoding.encode(configs))
         rng = np.random.default_rng(self._seed)
-        fitted = fit(self._recipe, gram, values, restarts=restarts, rng=rng)
-        posterior = Posterior.of(gram, fitted.hyper, fitted.output.forward(values))
+        fitted = fit(self._recipe, self._covariance.gram(rows), values, restarts=restarts, rng=rng)
+        posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
         self._fitted = (fitted, posterior)
         return self
 
@@ -73,18 +73,19 @@ class AddTreeGP:
 
         Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
         """
-        fitted, posterior = self._need_fit()
+        fitted, _ = self._need_fit()
         other = copy(self)
         z = fitted.output.forward(_values(configs, y))
         rows = self._covariance.rows(self._encoding.encode(configs))
-        other._fitted = (fitted, posterior.replace(rows, z))
+        other._fitted = (fitted, Posterior.of(self._covariance, fitted.hyper, rows, z))
         return other
 
     def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
         """Mean and standard deviation of the function, without noise, at each configuration."""
         fitted, posterior = self._need_fit()
         mean, variance = posterior.predict(self._covariance.rows(self._encoding.encode(configs)))
-        return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
+        with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
+            return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
 
     def effects(self, config: Config) -> list[Effect]:
         """What each component contributes at a configuration; the means add up to the prediction.

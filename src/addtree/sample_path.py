@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.sparse import csc_array
 
-from addtree.covariance import Mask, Rows
+from addtree.covariance import Counted, Index, Rows
 from addtree.encoding import Array
-from addtree.gp import Posterior
+from addtree.gp import Moments, Posterior
 
 _FEATURES = 512  # M, cosines per term
 
@@ -41,42 +42,51 @@ class SamplePath:
             self._cosines[t] = (frequencies, phases, weights)
         rows = posterior.rows
         noise = rng.normal(size=len(rows)) * np.sqrt(hyper.noise)
-        prior = self._prior(rows.features, rows.active)[0]
+        prior = self._prior(rows.features, csc_array(rows.active), np.arange(len(rows)))[0]
         self._correction = posterior.factor.solve(posterior.z - prior - noise)
 
-    def _prior(self, features: Array, counted: Mask) -> tuple[Array, Array]:
-        """The prior draw and its gradient by the features, for rows in which these terms count."""
+    def _prior(self, features: Array, counted: csc_array, row: Index) -> tuple[Array, Callable[[Array], Array]]:
+        """The prior draw at points (B), and what turns derivatives by it into one by the features."""
         covariance = self._posterior.covariance
-        value: Array = counted.astype(float) @ self._constants
-        gradient = np.zeros_like(features)
+        value = np.asarray(counted.astype(float) @ self._constants)
+        slopes: list[tuple[Index, Index, Array]] = []
         for t, (frequencies, phases, weights) in self._cosines.items():
-            on = np.flatnonzero(counted[:, t])
+            on = counted.indices[counted.indptr[t] : counted.indptr[t + 1]]
             if len(on):
                 columns, _ = covariance.term_features(t)
-                angle = features[np.ix_(on, columns)] @ frequencies + phases
+                angle = features[np.ix_(row[on], columns)] @ frequencies + phases
                 value[on] += np.cos(angle) @ weights
-                gradient[np.ix_(on, columns)] -= (np.sin(angle) * weights) @ frequencies.T
+                slopes.append((on, columns, -(np.sin(angle) * weights) @ frequencies.T))
+
+        def gradient(by_value: Array) -> Array:
+            out = np.zeros_like(features)
+            for on, columns, slope in slopes:
+                np.add.at(out, (row[on][:, None], columns), by_value[on][:, None] * slope)
+            return out
+
         return value, gradient
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """The draw at m queries, and zeros for its variance."""
         posterior = self._posterior
         cross = posterior.covariance.cross(posterior.hyper, queries, posterior.rows)
-        value = self._prior(queries.features, queries.active)[0] + cross @ self._correction
+        prior = self._prior(queries.features, csc_array(queries.active), np.arange(len(queries)))[0]
+        value = prior + cross @ self._correction
         return value, np.zeros_like(value)
 
-    def at(self, X: Array, counted: Mask) -> Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]:
+    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
         """The draw at moving points; the same form as `Posterior.at`."""
         posterior = self._posterior
         covariance = posterior.covariance
-        points = covariance.points(posterior.hyper, posterior.rows, X, counted)
+        points = covariance.points(posterior.hyper, posterior.rows, X, counted, row)
+        terms, at = csc_array(counted), np.arange(len(X)) if row is None else row
 
         def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)
-            prior, by_features = self._prior(covariance.rows(X).features, counted)
+            prior, by_features = self._prior(covariance.rows(X).features, terms, at)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
-                direct = by_mean[:, None] * covariance.by_columns(by_features)
+                direct = covariance.by_columns(by_features(by_mean))
                 return direct + pull_back(by_mean[:, None] * self._correction)
 
             value = prior + cross @ self._correction

@@ -113,7 +113,9 @@ def _open(url: str, engine: dict[str, Any]) -> RDBStorage:
         except RuntimeError as error:  # tables of another version of Optuna
             raise StorageError(f"storage {hide_password(url)}: {_one_line(error)}") from error
         except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-            if attempt == _ATTEMPTS - 1 or "exists" not in str(error.__cause__ or error):
+            cause = error.__cause__ if isinstance(error, optuna.exceptions.StorageInternalError) else error
+            raced = isinstance(cause, sqlalchemy.exc.IntegrityError) or "already exists" in str(cause)
+            if attempt == _ATTEMPTS - 1 or not raced:
                 raise
             time.sleep(_PAUSE)
     raise AssertionError("unreachable")

@@ -45,38 +45,36 @@ def suggest(
     """
     covariance, t = posterior.covariance, len(y) + 1
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
+    starts = [candidates(encoding, X, y, rng)]
+    if covariance.of_kind("main"):
+        # The whole answer where the acquisition adds up over vertices, else one more start for the joint search: by
+        # turns the boldest by the paper's bound and the best by its mean.
+        additive = acquisition in ("additive-ucb", "thompson") and not covariance.of_kind("interaction")
+        weight = 1.0 if additive else float(turn % 2)
 
-    additive = acquisition == "additive-ucb" or (
-        acquisition == "thompson" and all(term.kind != "interaction" for term in covariance.terms)
-    )
-
-    def vertexwise(weight: float) -> Array:
-        """The decomposed solution with `weight` times the paper's β_t in each vertex."""
-
-        def by_dimension(d: Array) -> Acquisition:
+        def vertexwise(d: Array) -> Acquisition:
             return lowest if acquisition == "thompson" else ucb(weight * beta(d, t))
 
-        return decomposed(view, covariance, encoding, by_dimension, rng, exact=additive)[0]
+        row, _ = decomposed(view, covariance, encoding, vertexwise, rng, exact=additive)
+        if additive and encoding.keys(row[None])[0] not in taken:
+            return row
+        starts.append(row[None])
+    return joint(
+        view, covariance, encoding, _goal(acquisition, posterior, encoding, X, y, turn), np.concatenate(starts), taken
+    )
 
-    # A joint search starts from one decomposed solution: by turns the boldest by the paper's bound, the best by mean.
-    first = vertexwise(1.0 if additive else float(turn % 2))
-    if additive:
-        if encoding.keys(first[None])[0] not in taken:
-            return first
-        if acquisition == "additive-ucb":
-            return None
-    starts = [candidates(encoding, X, y, rng), first[None]]
+
+def _goal(acquisition: str, posterior: Posterior, encoding: Encoding, X: Array, y: Array, turn: int) -> Acquisition:
+    """What the joint search maximises."""
     if acquisition == "thompson":
-        goal: Acquisition = lowest
-    elif acquisition == "ucb":
+        return lowest
+    if acquisition in ("ucb", "additive-ucb"):
         dimension = np.mean(np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1))
-        goal = ucb(beta(dimension, t))
-    else:
-        means = posterior.means()
-        best = float(np.min(means))
-        further = turn % 2 == 1 and _stalled(y)
-        goal = log_expected_improvement(best - _AIM * (float(np.median(means)) - best) * further)
-    return joint(view, covariance, encoding, goal, np.concatenate(starts), taken)
+        return ucb(beta(dimension, len(y) + 1))
+    means = posterior.means()
+    best = float(np.min(means))
+    further = turn % 2 == 1 and _stalled(y)
+    return log_expected_improvement(best - _AIM * (float(np.median(means)) - best) * further)
 
 
 def _stalled(y: Array) -> bool:

@@ -15,6 +15,8 @@ Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,8 +24,10 @@ import numpy as np
 
 from addtree.encoding import Encoding
 from addtree.errors import OptionError
+from addtree.space import Location
 
-Kind = Literal["main", "offset", "interaction"]
+Kind = Literal["main", "offset", "interaction", "path"]
+KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")
 Gate = tuple[tuple[int, int], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
@@ -81,9 +85,11 @@ def _offsets(encoding: Encoding) -> list[Term]:
 def _interactions(encoding: Encoding) -> list[Term]:
     space, terms = encoding.space, []
     own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
+    # Not `conditions`: a choice under every option of another is always active, and still in several places.
+    places = Counter(name for node in space.nodes for name, _ in node.choices)
     for i, node in enumerate(space.nodes):
-        gate = tuple((encoding.index[choice], option) for choice, option in node.location)
-        above = tuple(column for depth in range(len(gate)) for column in own[node.location[:depth]])
+        gate = _gate(encoding, node.location, places)
+        above = tuple(column for depth in range(len(node.location)) for column in own[node.location[:depth]])
         groups = [(*above, *own[node.location])]
         if len(node.choices) > 1:
             groups.append((*above, *encoding.below[i].tolist()))
@@ -92,6 +98,16 @@ def _interactions(encoding: Encoding) -> list[Term]:
             label += f" | {_says(encoding, *gate[-1])}" if gate else ""
             terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
     return terms
+
+
+def _gate(encoding: Encoding, location: Location, places: Mapping[str, int]) -> Gate:
+    """What tells a location: its last option, and those before it as far as the choices also occur elsewhere."""
+    pairs: list[tuple[int, int]] = []
+    for choice, option in reversed(location):
+        pairs.insert(0, (encoding.index[choice], option))
+        if places[choice] == 1:
+            break
+    return tuple(pairs)
 
 
 def _paths(encoding: Encoding) -> list[Term]:
@@ -108,7 +124,7 @@ def _paths(encoding: Encoding) -> list[Term]:
         scales = tuple(range(n_scales, n_scales + len(columns)))
         n_scales += len(columns)
         label = ", ".join(_says(encoding, j, o) for j, o in gate) or "all"
-        terms.append(Term(label, "main", gate, columns, scales))
+        terms.append(Term(label, "path", gate, columns, scales))
     return terms
 
 

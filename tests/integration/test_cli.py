@@ -268,3 +268,15 @@ def test_two_workers_on_sqlite_one_killed() -> None:
     assert same([t.params for t in finished()]) == 0
     assert not [t for t in trials() if t.state == TrialState.RUNNING]
     assert sum(map(is_lost, trials())) <= 1
+
+
+def test_two_runs_of_one_study_at_once_share_the_total() -> None:
+    """As two machines on one storage would."""
+    file = write(SLOW)
+    both = [start(file, "--trials", "24") for _ in range(2)]
+    for process in both:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    assert len(finished()) == 24
+    assert same([t.params for t in finished()]) == 0
+    assert len({t.system_attrs["addtree:owner"]["pid"] for t in finished()}) == 2

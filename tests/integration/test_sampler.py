@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import optuna
@@ -49,9 +50,9 @@ def optimized(objective: Callable[[optuna.Trial], float], n: int, **settings: An
 
 
 def test_unchanged_define_by_run_code_is_optimised_as_a_tree() -> None:
-    """Median of three seeds; `benchmarks/sampler.py` measures ten."""
-    best = sorted(optimized(papers_function, 30, seed=seed).best_value for seed in range(3))
-    assert best[1] - 0.1 < 10**-3.5
+    """The median of ten seeds, as `benchmarks/sampler.py` measures it; a single one may be slow."""
+    best = [optimized(papers_function, 30, seed=seed).best_value for seed in range(10)]
+    assert median(best) - 0.1 <= 10**-3.5
 
 
 def test_an_integer_that_opens_layers() -> None:
@@ -152,6 +153,51 @@ def test_pending_trials_are_not_repeated() -> None:
         if len(asked) == 1:
             study.tell(trial, 0.0)
     assert len(set(asked)) == 12
+
+
+def test_what_waits_or_was_just_finished_by_another_worker_is_not_suggested() -> None:
+    """Two workers on one storage; what one does while the other is choosing is noticed."""
+    space = Space(a=Integer(0, 1), b=Integer(0, 1))
+    storage = optuna.storages.InMemoryStorage()
+    mine = optuna.create_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
+    theirs = optuna.load_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
+    waiting = {"a": 0, "b": 1}
+    ticket = optuna.create_trial(state=TrialState.WAITING, system_attrs={"fixed_params": waiting})
+    trials = [optuna.Trial(mine, storage.create_new_trial(mine._study_id)) for _ in range(2)]
+    storage.create_new_trial(mine._study_id, template_trial=ticket)
+    publish, done = AddTreeSampler._publish, []
+
+    def meanwhile(self: AddTreeSampler, study: optuna.Study, trial: optuna.trial.FrozenTrial, params: Any) -> None:
+        if study is mine and not done:  # the other worker runs the very same configuration, from start to end
+            done.append(params)
+            other = optuna.Trial(theirs, theirs._storage.create_new_trial(theirs._study_id))
+            for name, value in params.items():
+                other._fixed_params[name] = value
+                other.suggest_int(name, 0, 1)
+            theirs.tell(other, 1.0)
+        publish(self, study, trial, params)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AddTreeSampler, "_publish", meanwhile)
+        got = [{name: trial.suggest_int(name, 0, 1) for name in ("a", "b")} for trial in trials]
+    assert len(done) == 1
+    assert all(config not in got for config in (waiting, done[0]))
+    assert got[0] != got[1]
+
+
+def test_what_waits_counts_as_pending() -> None:
+    space = Space(a=Integer(0, 1), b=Integer(0, 1))
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
+    study.optimize(lambda t: t.suggest_int("a", 0, 1) + t.suggest_int("b", 0, 1), n_trials=1)
+    first = study.trials[0].params
+    waiting = {**first, "a": 1 - first["a"]}
+    storage = study._storage
+    running = [optuna.Trial(study, storage.create_new_trial(study._study_id)) for _ in range(2)]
+    study.enqueue_trial(waiting)
+    got = [{name: trial.suggest_int(name, 0, 1) for name in ("a", "b")} for trial in running]
+    assert first not in got
+    assert waiting not in got
+    assert got[0] != got[1]
 
 
 def test_threads_share_one_sampler() -> None:

@@ -13,6 +13,7 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree import Real, Space
+from addtree.optuna import AddTreeSampler
 from addtree.storage import open_storage
 from addtree.study import Interrupt, claim, is_lost, open_study, progress, release, release_dead, run_trial, work
 from addtree.target import Target
@@ -30,6 +31,7 @@ def study_at(url: str) -> optuna.Study:
     return open_study(open_storage(url), "s", TARGET, seed=0)
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # filters are shared by threads
 def test_each_ticket_is_taken_once_and_never_more_than_the_total(url: str) -> None:
     study_at(url)
     taken: list[int] = []
@@ -62,6 +64,36 @@ def test_a_released_trial_gets_one_new_ticket(url: str) -> None:
     assert claim(study, 1) is None  # a second death is a failure
     assert [is_lost(t) for t in study.get_trials()] == [True, False]
     assert progress(study).finished == 1
+
+
+def test_a_lost_trial_says_nothing_about_its_configuration(url: str) -> None:
+    study = study_at(url)
+    trial = claim(study, 2)
+    assert trial is not None
+    trial.suggest_float("x", -1, 1)
+    release(study, study.get_trials()[0])
+    assert isinstance(study.sampler, AddTreeSampler)
+    memory = study.sampler._remember(study, study.get_trials()[1])
+    assert memory.optimizer is not None
+    assert memory.optimizer.trials == []  # it is not told as a failure
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # filters are shared by threads
+def test_several_workers_make_the_tables_at_once(url: str) -> None:
+    errors: list[Exception] = []
+
+    def make() -> None:
+        try:
+            study_at(url)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
 
 
 def test_only_dead_owners_lose_their_trials(url: str) -> None:

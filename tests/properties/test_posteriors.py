@@ -17,7 +17,7 @@ def posterior_of(space, covariance, n, seed):
     encoding, k = build(space, covariance)
     rows, z = data(encoding, k, n, seed)
     hyper = hyperparameters(encoding, k)
-    return encoding, k, hyper, rows, z, Posterior.of(k.gram(rows), hyper, z)
+    return encoding, k, hyper, rows, z, Posterior.of(k, hyper, rows, z)
 
 
 def dense(k, hyper, rows):
@@ -26,7 +26,7 @@ def dense(k, hyper, rows):
 
 @given(spaces(), covariances, seeds)
 def test_block_solve_equals_dense_solve(space, covariance, seed):
-    _, k, hyper, rows, _, posterior = posterior_of(space, covariance, 9, seed)
+    _, k, hyper, rows, _z, posterior = posterior_of(space, covariance, 9, seed)
     K = dense(k, hyper, rows)
     factor = posterior.factor
     B = np.random.default_rng(seed).normal(size=(9, 3))
@@ -58,7 +58,7 @@ def test_blocks_partition_the_rows_and_the_gram_is_zero_outside(space, covarianc
 @given(spaces(), covariances, seeds, st.integers(1, 8))
 def test_conditioning_further_equals_conditioning_at_once(space, covariance, seed, first):
     encoding, k, hyper, rows, z, whole = posterior_of(space, covariance, 9, seed)
-    grown = Posterior.of(k.gram(rows[:first]), hyper, z[:first])
+    grown = Posterior.of(k, hyper, rows[:first], z[:first])
     grown = grown.condition(rows[first:8], z[first:8]) if first < 8 else grown
     grown = grown.condition(rows[8:], z[8:])
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
@@ -148,7 +148,7 @@ def test_order_of_siblings_changes_no_prediction(space, covariance, seed):
     found = []
     for s in (space, reordered(space)):
         encoding, k = build(s, covariance)
-        posterior = Posterior.of(k.gram(k.rows(encoding.encode(configs))), hyperparameters(encoding, k), z)
+        posterior = Posterior.of(k, hyperparameters(encoding, k), k.rows(encoding.encode(configs)), z)
         found.append(posterior.predict(k.rows(encoding.encode(queries))))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-7)
 
@@ -157,7 +157,7 @@ def test_order_of_siblings_changes_no_prediction(space, covariance, seed):
 def test_order_of_observations_changes_no_prediction(space, covariance, seed):
     encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 8, seed)
     order = np.random.default_rng(seed).permutation(8)
-    other = Posterior.of(k.gram(rows[order]), hyper, z[order])
+    other = Posterior.of(k, hyper, rows[order], z[order])
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 1)))
     np.testing.assert_allclose(posterior.predict(queries), other.predict(queries), rtol=1e-6, atol=1e-7)
 
@@ -170,10 +170,10 @@ def test_prediction_uses_only_observations_that_share_a_term(space, covariance, 
     elsewhere = np.setdiff1d(np.arange(8), joined)
     changed = z.copy()
     changed[elsewhere] += 1e3
-    other = Posterior.of(k.gram(rows), hyper, changed)
+    other = Posterior.of(k, hyper, rows, changed)
     np.testing.assert_array_equal(posterior.predict(query), other.predict(query))
     if len(joined):
-        alone = Posterior.of(k.gram(rows[joined]), hyper, z[joined])
+        alone = Posterior.of(k, hyper, rows[joined], z[joined])
         np.testing.assert_allclose(posterior.predict(query), alone.predict(query), rtol=1e-6, atol=1e-7)
     else:
         assert posterior.predict(query)[0][0] == 0.0

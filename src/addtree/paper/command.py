@@ -1,0 +1,126 @@
+"""One function runs an experiment, or all, and writes the page: `run`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from addtree.errors import OptionError
+from addtree.paper import runs
+from addtree.paper.experiments import OPTIMIZATION, QUICK_SIZES, TRAIN_SIZES, Job, compressor
+from addtree.paper.methods import METHODS, REGRESSORS
+from addtree.paper.mnist import DataError
+from addtree.paper.runs import to_stderr
+
+EXPERIMENTS = {
+    "synthetic": ("synthetic",),
+    "regression": ("regression",),
+    "compression": ("compression-tree", "compression-choices"),
+    "complexity": (),
+}
+PARTS = ("compression-tree", "compression-choices")
+ITERATIONS, QUICK_ITERATIONS = 80, 25
+SEEDS, QUICK_SEEDS = 10, 2
+PAGE = "paper-results.md"
+
+
+def run(
+    experiment: str,
+    *,
+    quick: bool = False,
+    out: Path = Path("paper-results"),
+    data: Path | None = None,
+    jobs: int = 1,
+    seeds: int | None = None,
+    methods: Sequence[str] | None = None,
+    docs: Path | None = None,
+) -> Path:
+    """Run what is not done yet, then write the page (with figures in `paper/` beside it) from all that is; returns it.
+
+    `out` keeps the raw records and the trained network, `docs` (default `out`) gets page and figures.
+    """
+    names = list(EXPERIMENTS) if experiment == "all" else [experiment]
+    for name in names:
+        if name not in (*EXPERIMENTS, *PARTS):
+            raise OptionError(f"experiment {name!r} is unknown; use one of {', '.join([*EXPERIMENTS, *PARTS, 'all'])}")
+    out = out.resolve()
+    chosen, missing = _available(methods)
+    n_seeds = seeds if seeds is not None else (QUICK_SEEDS if quick else SEEDS)
+    todo: list[Job] = []
+    for name in names:
+        if name.startswith("compression") and (reason := _cannot_compress(out, data)):
+            missing.append(reason)
+            to_stderr(reason)
+            continue
+        todo += _jobs(EXPERIMENTS.get(name, (name,)), chosen, n_seeds, quick=quick, out=out, data=data)
+    failed = runs.run_all(todo, out=out, workers=jobs, report=to_stderr)
+    missing += [f"{job.experiment}, {job.method}, seed {job.seed} failed: {why}" for job, why in failed.items()]
+    measured = out / "raw" / ("complexity-quick.json" if quick else "complexity.json")
+    if "complexity" in names and not measured.exists():
+        from addtree.paper.complexity import measure
+
+        runs.save(measured, measure(quick=quick))
+    return _write(docs or out, out, measured, missing, quick=quick)
+
+
+def _available(methods: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The methods to run and a line for each that cannot; gpyopt-like stands in only where gpyopt is missing."""
+    for name in methods or ():
+        if name not in METHODS:
+            raise OptionError(f"method {name!r} is unknown; use some of {', '.join(METHODS)}")
+    wanted = list(methods) if methods else [name for name in METHODS if name != "gpyopt-like"]
+    reasons = {name: METHODS[name].missing() for name in wanted}
+    if not methods and reasons["gpyopt"]:
+        wanted[wanted.index("gpyopt")] = "gpyopt-like"
+    for reason in filter(None, reasons.values()):
+        to_stderr(reason)
+    return [name for name in wanted if not reasons.get(name)], [reason for reason in reasons.values() if reason]
+
+
+def _cannot_compress(out: Path, data: Path | None) -> str:
+    """Train the network before the workers ask for it all at once; why that cannot be done, or nothing."""
+    try:
+        compressor(out, data)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+def _jobs(
+    experiments: Sequence[str], methods: Sequence[str], seeds: int, *, quick: bool, out: Path, data: Path | None
+) -> list[Job]:
+    """Seed after seed, so that a run stopped early has some of every method."""
+    found = []
+    for experiment in experiments:
+        for seed in range(seeds):
+            for method in methods:
+                if experiment == "regression" and method not in REGRESSORS:
+                    continue
+                found.append(Job(experiment, method, seed, _length(experiment, quick=quick), out, data))
+    return found
+
+
+def _length(experiment: str, *, quick: bool) -> int:
+    if experiment == "regression":
+        return len(QUICK_SIZES if quick else TRAIN_SIZES)
+    return QUICK_ITERATIONS if quick else ITERATIONS
+
+
+def _write(docs: Path, out: Path, measured: Path, missing: Sequence[str], *, quick: bool) -> Path:
+    from addtree.paper.page import Page
+
+    records: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for experiment in (*OPTIMIZATION, "regression"):
+        for method in METHODS:
+            folder = out / "raw" / experiment / method
+            paths = sorted(folder.glob(f"{_length(experiment, quick=quick)}-seed*.json"))
+            if paths:
+                records.setdefault(experiment, {})[method] = [json.loads(path.read_text()) for path in paths]
+    complexity = json.loads(measured.read_text()) if measured.exists() else None
+    page = docs / PAGE
+    docs.mkdir(parents=True, exist_ok=True)
+    page.write_text(Page(records, complexity, missing, docs / "paper", "paper").text(), encoding="utf-8")
+    to_stderr(f"wrote {page}")
+    return page

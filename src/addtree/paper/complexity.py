@@ -1,0 +1,141 @@
+"""Appendices B and C measured: inference with and without a shared root parameter, Algorithm 2 against every leaf.
+
+| symbol | meaning |
+|---|---|
+| h | depth of a perfect binary tree, each vertex with one parameter; 2^(h-1) leaves |
+| n | observations |
+
+B predicts O(n³) with a parameter at the root and O(n_l³ + n_r³) without: a quarter for two equal halves. C predicts |V|
+problems of the vertex's dimension for Algorithm 2, against |P| problems of dimension h: their ratio grows with h².
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from addtree.acquisition import Acquisition, beta, ucb
+from addtree.climb import climb
+from addtree.covariance import Hyperparameters
+from addtree.encoding import Encoding
+from addtree.factor import Factor, connected_blocks
+from addtree.fit import Recipe
+from addtree.gp import Posterior
+from addtree.maximize import decomposed
+from addtree.parameters import Real
+from addtree.space import Choice, Space
+
+Float = NDArray[np.float64]
+
+SIZES = (128, 256, 512, 1024, 2048)
+DEPTHS = (2, 3, 4, 5, 6, 7)
+QUICK_SIZES = (64, 128)
+QUICK_DEPTHS = (2, 3)
+REPEATS = 10  # the least of so many times is taken
+OBSERVATIONS = 60  # in the acquisition experiment
+STARTS = 3  # climbs a leaf, as many as Algorithm 2 gives a vertex
+
+
+def binary_tree(depth: int, *, root_parameter: bool = True, name: str = "x") -> Space:
+    """A perfect binary tree with one parameter a vertex, the root's on demand.
+
+    >>> binary_tree(3).n_paths, len(binary_tree(3).vertices), len(binary_tree(3, root_parameter=False).vertices)
+    (4, 7, 6)
+    """
+    own: dict[str, Any] = {name: Real(0, 1)} if root_parameter else {}
+    if depth > 1:
+        own[f"{name}?"] = Choice({o: binary_tree(depth - 1, name=f"{name}{o}") for o in (0, 1)})
+    return Space(own)
+
+
+def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Posterior]:
+    """The paper's process on n random configurations with plain hyperparameters and values."""
+    encoding = Encoding(space)
+    covariance = Recipe("additive", "mle").build(encoding)
+    X = encoding.encode([space.sample(rng) for _ in range(n)])
+    hyper = Hyperparameters(np.ones(len(covariance.terms)), np.full(covariance.n_scales, 0.3), 1e-4)
+    z = np.nansum(np.sin(3 * X), axis=1)
+    return encoding, Posterior.of(covariance.gram(covariance.rows(X)), hyper, z)
+
+
+def least_time(function: Callable[[], Any]) -> float:
+    """Seconds of the fastest of a few calls."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
+    """Seconds to factorise and solve, by n: one parameter at the root, and none."""
+    out: dict[str, list[float]] = {"shared root": [], "no shared root": []}
+    for name, shared in (("shared root", True), ("no shared root", False)):
+        for n in sizes:
+            _, posterior = model(binary_tree(2, root_parameter=shared), n, np.random.default_rng(0))
+            K = posterior.covariance.gram(posterior.rows).value(posterior.hyper)
+            K[np.diag_indices(n)] += posterior.hyper.noise
+            blocks = connected_blocks(posterior.rows.active)
+            assert (len(blocks) == 1) == shared
+
+            def solve(K: Float = K, blocks: Any = blocks, z: Float = posterior.z) -> Float:
+                return Factor.of(K, blocks).solve(z)
+
+            out[name].append(least_time(solve))
+    return out
+
+
+def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> tuple[Float, float]:
+    """The naive search: the joint bound over all the parameters of each leaf's path; the best row and its bound.
+
+    All leaves climb as one batch, as all vertices do in Algorithm 2, so that the two differ in their problems alone.
+    """
+    X = np.repeat(encoding.paths(), STARTS, axis=0)
+    free = encoding.is_numeric & ~np.isnan(X)
+    X = np.where(free, rng.random(X.shape), X)
+    bound = ucb(beta(free.sum(axis=1).astype(float), OBSERVATIONS))
+    moments = posterior.at(X, posterior.covariance.rows(X).active)
+
+    def ascent(X: Float) -> tuple[Float, Float]:
+        mean, variance, pull_back = moments(X)
+        value, by_mean, by_variance = bound(mean, variance)
+        return value, pull_back(by_mean, by_variance)
+
+    X, value = climb(ascent, X, free)
+    return X[value.argmax()], float(value.max())
+
+
+def acquisition(depths: Sequence[int]) -> dict[str, list[float]]:
+    """Seconds for one suggestion, by depth: Algorithm 2, and every leaf."""
+    out: dict[str, list[float]] = {"Algorithm 2": [], "every leaf": []}
+    for h in depths:
+        encoding, posterior = model(binary_tree(h), OBSERVATIONS, np.random.default_rng(0))
+
+        def by_dimension(d: Float) -> Acquisition:
+            return ucb(beta(d, OBSERVATIONS))
+
+        def vertexwise(encoding: Encoding = encoding, posterior: Posterior = posterior) -> Any:
+            return decomposed(posterior, posterior.covariance, encoding, by_dimension, np.random.default_rng(0))
+
+        def leafwise(encoding: Encoding = encoding, posterior: Posterior = posterior) -> Any:
+            return every_leaf(encoding, posterior, np.random.default_rng(0))
+
+        out["Algorithm 2"].append(least_time(vertexwise))
+        out["every leaf"].append(least_time(leafwise))
+    return out
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    """Both experiments, as the record to be saved."""
+    sizes, depths = (QUICK_SIZES, QUICK_DEPTHS) if quick else (SIZES, DEPTHS)
+    return {
+        "sizes": list(sizes),
+        "inference": inference(sizes),
+        "depths": list(depths),
+        "acquisition": acquisition(depths),
+    }

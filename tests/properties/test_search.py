@@ -1,0 +1,105 @@
+"""What holds of the search on every space."""
+
+from unittest import mock
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from addtree import maximize
+from addtree.acquisition import beta, log_expected_improvement, lowest, ucb
+from addtree.candidates import candidates
+from addtree.covariance import Covariance
+from addtree.gp import Posterior
+from addtree.maximize import decomposed, joint
+from addtree.sample_path import SamplePath
+from tests.strategies import COVARIANCES, build, data, hyperparameters, seeds, spaces
+
+covariances = st.sampled_from(COVARIANCES)
+
+
+def separable(space):
+    """A model that adds up over vertices and options: mains and offsets."""
+    encoding, k = build(space, "additive+interactions")
+    return encoding, Covariance(tuple(t for t in k.terms if t.kind != "interaction"), k.n_codes)
+
+
+def brute_force(view, k, encoding, acquisition):
+    """The best configuration of a finite space by trying all, each the sum of its active terms' own acquisitions."""
+    X = encoding.enumerate()
+    active = k.rows(X).active
+    total = np.zeros(len(X))
+    for t, term in enumerate(k.terms):
+        on = np.flatnonzero(active[:, t])
+        counted = np.zeros((len(on), len(k.terms)), dtype=bool)
+        counted[:, t] = True
+        mean, variance, _ = view.at(X[on], counted)(X[on])
+        dimension = np.full(len(on), float(max(1, len(term.columns))))
+        total[on] += acquisition(dimension)(mean, variance)[0]
+    return X, total
+
+
+@settings(max_examples=40)
+@given(spaces(depth=3, finite=True), seeds, st.booleans(), st.booleans())
+def test_the_decomposed_optimum_is_that_of_brute_force(space, seed, offsets, thompson):
+    assume(space.n_configs <= 3000)
+    encoding, k = separable(space) if offsets else build(space, "additive")
+    assume(k.terms)
+    rows, z = data(encoding, k, 8, seed)
+    posterior = Posterior.of(k, hyperparameters(encoding, k), rows, z)
+    rng = np.random.default_rng(seed)
+    view = SamplePath(posterior, rng) if thompson else posterior
+
+    def acquisition(dimension):
+        return lowest if thompson else ucb(beta(dimension, 9))
+
+    X, total = brute_force(view, k, encoding, acquisition)
+    with mock.patch.object(maximize, "_VERTEX_SAMPLES", 400):  # enough to see every value of a vertex
+        row, value = decomposed(view, k, encoding, acquisition, rng)
+    np.testing.assert_allclose(value, total.max(), rtol=1e-6, atol=1e-7)
+    at = encoding.keys(X).index(encoding.keys(row[None])[0])
+    np.testing.assert_allclose(total[at], total.max(), rtol=1e-6, atol=1e-7)
+
+
+@given(spaces(), st.sampled_from(["additive", "additive+interactions"]), seeds, st.booleans())
+def test_the_decomposed_solution_is_a_configuration(space, covariance, seed, exact):
+    encoding, k = build(space, covariance)
+    rows, z = data(encoding, k, 6, seed)
+    posterior = Posterior.of(k, hyperparameters(encoding, k), rows, z)
+    row, value = decomposed(posterior, k, encoding, lambda d: ucb(beta(d, 7)), np.random.default_rng(seed), exact=exact)
+    assert np.isfinite(value)
+    np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
+
+
+@given(spaces(depth=3), seeds)
+def test_candidates_are_configurations(space, seed):
+    encoding = build(space, "additive")[0]
+    rng = np.random.default_rng(seed)
+    X = encoding.sample(7, rng)
+    found = encoding.snap(candidates(encoding, X, rng.normal(size=7), rng))
+    for row in found[::5]:
+        np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
+
+
+@given(spaces(), covariances, seeds)
+def test_the_joint_search_returns_the_best_it_saw_and_nothing_taken(space, covariance, seed):
+    encoding, k = build(space, covariance)
+    rows, z = data(encoding, k, 6, seed)
+    posterior = Posterior.of(k, hyperparameters(encoding, k), rows, z)
+    X = encoding.sample(40, np.random.default_rng(seed))
+    acquisition = log_expected_improvement(float(z.min()))
+
+    def score(X):
+        return acquisition(*posterior.predict(k.rows(X)))[0]
+
+    taken: set[bytes] = set()
+    row = joint(posterior, k, encoding, acquisition, X, taken)
+    assert row is not None
+    assert score(row[None])[0] >= score(X).max() - 1e-9
+    np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
+    taken = set(encoding.keys(X[:39]))
+    row = joint(posterior, k, encoding, acquisition, X, taken)
+    if row is None:
+        assert set(encoding.keys(X)) == taken
+    else:
+        assert encoding.keys(row[None])[0] not in taken

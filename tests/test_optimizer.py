@@ -1,0 +1,548 @@
+import json
+import logging
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import addtree as at
+from addtree.errors import AddTreeError, ConfigError, OptionError, SaveFileError, TrialError
+from addtree.optimizer import Optimizer
+from addtree.problems import synthetic
+
+SPACE = at.Space(
+    x=at.Real(0, 1),
+    model=at.Choice(
+        a=at.Space(y=at.Real(1e-3, 1, log=True), shared=at.Integer(0, 4)),
+        b=at.Space(z=at.Categorical(["u", "v", "w"]), shared=at.Integer(0, 4)),
+        c=at.Space(),
+    ),
+)
+SETTINGS = [
+    {"covariance": c, "acquisition": a, "fit": f}
+    for c in ("additive", "additive+interactions", "independent")
+    for a in ("logei", "ucb", "additive-ucb", "thompson")
+    for f in ("map", "mle")
+    if a != "additive-ucb" or c == "additive"
+]
+PAPER = {"covariance": "additive", "acquisition": "additive-ucb", "fit": "mle"}
+ACQUISITIONS = [{"acquisition": "logei"}, {"acquisition": "ucb"}, {"acquisition": "thompson"}, PAPER]
+
+
+def objective(config):
+    value = (config["x"] - 0.3) ** 2 + {"a": 0.1, "b": 0.0, "c": 0.3}[config["model"]]
+    return value + 0.05 * config.get("shared", 0) + (0.2 if config.get("z") == "v" else 0.0)
+
+
+def run(optimizer, n, function=objective):
+    for _ in range(n):
+        trial = optimizer.ask()
+        optimizer.tell(trial, function(trial.config))
+    return [trial.config for trial in optimizer.trials]
+
+
+def says(caught, *words):
+    for word in words:
+        assert word in str(caught.value)
+
+
+# ------------------------------------------------------------------ runs
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(s.values()))
+def test_every_combination_runs(settings):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=6, **settings)
+    configs = run(optimizer, 15)
+    keys = {json.dumps(SPACE.validate(config)) for config in configs}
+    assert len(keys) == 15
+    assert optimizer.best.value == min(map(objective, configs))
+
+
+def test_the_default_finds_the_optimum_of_the_synthetic_function():
+    problem = synthetic()
+    optimizer = Optimizer(problem.space, seed=0)
+    run(optimizer, 25, problem.objective)
+    assert optimizer.best.value - problem.optimum < 1e-3
+
+
+def test_the_papers_mode_finds_the_right_leaf_of_the_synthetic_function():
+    problem = synthetic()
+    optimizer = Optimizer(problem.space, seed=0, **PAPER)
+    run(optimizer, 25, problem.objective)
+    assert optimizer.best.value - problem.optimum < 1e-2
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=lambda s: s["acquisition"])
+def test_the_same_seed_gives_the_same_run_and_another_another(settings):
+    one, other, third = (run(Optimizer(SPACE, seed=s, n_initial=5, **settings), 10) for s in (3, 3, 4))
+    assert one == other
+    assert one != third
+
+
+def test_without_a_seed_runs_differ():
+    assert run(Optimizer(SPACE), 3) != run(Optimizer(SPACE), 3)
+
+
+def test_global_randomness_is_neither_used_nor_changed():
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    run(Optimizer(SPACE, seed=0, n_initial=4), 6)
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=lambda s: s["acquisition"])
+def test_maximizing_is_the_mirrored_run(settings):
+    low, high = Optimizer(SPACE, seed=1, n_initial=5, **settings), None
+    high = Optimizer(SPACE, seed=1, n_initial=5, maximize=True, **settings)
+    assert run(low, 11) == run(high, 11, lambda c: -objective(c))
+    assert low.best.config == high.best.config
+    assert high.best.value == -low.best.value == max(-objective(t.config) for t in low.trials)
+
+
+def test_the_best_is_the_largest_when_maximizing():
+    optimizer = Optimizer(SPACE, seed=1, maximize=True)
+    for value in (1.0, 3.0, 2.0):
+        optimizer.tell(optimizer.ask(), value)
+    assert optimizer.best.value == 3.0
+
+
+# ------------------------------------------------------------------ ask and tell
+
+
+@pytest.mark.parametrize("told", [0, 12])
+def test_ask_4_gives_four_different_trials(told):
+    optimizer = Optimizer(SPACE, seed=0)
+    run(optimizer, told)
+    trials = optimizer.ask(4)
+    assert len({json.dumps(t.config) for t in trials}) == 4
+    assert [t.id for t in trials] == list(range(told, told + 4))
+    assert all(t.state == "pending" for t in trials)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pending_trials_count(seed):
+    """Where a trial is pending there is less left to learn: the next suggestion lies elsewhere."""
+    optimizer = Optimizer(at.Space(x=at.Real(0, 1)), seed=seed, n_initial=1, acquisition="ucb")
+    for x in (0.0, 0.15, 0.5, 0.9, 1.0):
+        optimizer.tell({"x": x}, math.sin(6 * x))
+    alone = optimizer.suggest(1)["x"]
+    assert optimizer.suggest(3)["x"] == pytest.approx(alone, abs=0.01)  # not for chance
+    optimizer.expect({"x": alone})
+    assert abs(optimizer.suggest(3)["x"] - alone) > 0.02
+
+
+def test_tell_in_any_order_by_trial_or_id():
+    optimizer = Optimizer(SPACE, seed=0)
+    trials = optimizer.ask(10)
+    for i, trial in enumerate(reversed(trials)):
+        told = optimizer.tell(trial if i % 2 else trial.id, objective(trial.config))
+        assert (told.id, told.state) == (trial.id, "done")
+    assert trials[0].state == "pending"  # what was given out does not change
+    optimizer.tell(np.int64(optimizer.ask().id), 0.5)
+    assert [t.state for t in optimizer.trials] == ["done"] * 11
+    assert optimizer.best.value == min(objective(t.config) for t in trials)
+
+
+def test_outside_data_is_learned_from():
+    optimizer = Optimizer(at.Space(x=at.Real(0, 1)), seed=0, n_initial=1)
+    for x in np.linspace(0, 1, 9):
+        told = optimizer.tell({"x": x}, (x - 0.4) ** 2)
+        assert told.state == "done"
+    assert optimizer.ask().config["x"] == pytest.approx(0.4, abs=0.05)
+    optimizer.tell({"x": 0.1}, failed=True)
+    assert optimizer.trials[-1].state == "failed"
+
+
+def test_outside_data_told_twice_is_two_observations():
+    optimizer = Optimizer(SPACE, seed=0, n_initial=2)
+    for value in (1.0, 2.0, 1.5):
+        optimizer.tell({"x": 0.5, "model": "c"}, value)
+    assert len(optimizer.trials) == 3
+    SPACE.validate(optimizer.ask().config)
+
+
+def test_expect_counts_as_pending_and_suggest_records_nothing():
+    optimizer = Optimizer(SPACE, seed=0)
+    config = optimizer.suggest(1)
+    assert optimizer.trials == []
+    assert optimizer.ask().config == config
+    trial = optimizer.expect({"x": 0.5, "model": "c"})
+    optimizer.tell(trial, 1.0)
+    assert optimizer.trials[1].value == 1.0
+
+
+def test_changing_a_returned_configuration_changes_nothing_inside(tmp_path):
+    optimizer, other = Optimizer(SPACE, seed=0, n_initial=3), Optimizer(SPACE, seed=0, n_initial=3)
+    config = {"x": 0.5, "model": "c"}
+    optimizer.tell(config, 1.0)
+    config["x"] = 99
+    assert optimizer.trials[0].config == {"x": 0.5, "model": "c"}
+    other.tell({"x": 0.5, "model": "c"}, 1.0)
+    assert run(optimizer, 5) == run(other, 5)
+
+
+# ------------------------------------------------------------------ finite spaces
+
+FINITE = at.Space(k=at.Integer(0, 2), c=at.Choice(a=at.Space(m=at.Categorical(["u", "v"])), b=at.Space()))
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=lambda s: s["acquisition"])
+def test_a_finite_space_is_seen_whole_before_anything_repeats_and_still_answers_then(settings):
+    assert FINITE.n_configs == 9
+    optimizer = Optimizer(FINITE, seed=0, n_initial=3, **settings)
+    configs = run(optimizer, 12, lambda c: c["k"] + (c["c"] == "a"))
+    assert len({json.dumps(c) for c in configs[:9]}) == 9
+    for config in configs[9:]:
+        FINITE.validate(config)
+
+
+def test_the_last_configuration_of_a_finite_space_is_found():
+    """Half of all random draws are the one without k: the last values of k have to be looked for."""
+    space = at.Space(c=at.Choice(a=at.Space(), b=at.Space(k=at.Integer(1, 150))))
+    trials = Optimizer(space, seed=0, n_initial=1).ask(151)
+    assert len({json.dumps(t.config) for t in trials}) == space.n_configs == 151
+
+
+def test_a_finite_space_all_pending_still_answers():
+    trials = Optimizer(FINITE, seed=0).ask(11)
+    assert len({json.dumps(t.config) for t in trials[:9]}) == 9
+
+
+@pytest.mark.parametrize("covariance", ["additive", "additive+interactions", "independent"])
+@pytest.mark.parametrize("acquisition", ["logei", "thompson"])
+def test_spaces_of_choices_alone_and_of_nothing(covariance, acquisition):
+    space = at.Space(c=at.Choice(a=at.Space(), b=at.Space()), d=at.Choice({i: at.Space() for i in range(4)}))
+    optimizer = Optimizer(space, seed=0, n_initial=3, covariance=covariance, acquisition=acquisition)
+    assert len({json.dumps(c) for c in run(optimizer, 9, lambda c: c["d"])[:8]}) == 8
+    nothing = Optimizer(at.Space(), seed=0, n_initial=1, covariance=covariance, acquisition=acquisition)
+    assert run(nothing, 3, lambda c: 1.0) == [{}, {}, {}]
+
+
+def test_choices_alone_in_the_papers_mode():
+    space = at.Space(c=at.Choice({i: at.Space() for i in range(5)}))
+    assert len({c["c"] for c in run(Optimizer(space, seed=0, n_initial=2, **PAPER), 5, lambda c: c["c"])}) == 5
+
+
+def test_two_to_the_forty_paths():
+    names = range(40)
+    space = at.Space(
+        {
+            f"c{i}": at.Choice({0: at.Space({f"a{i}": at.Real(0, 1)}), 1: at.Space({f"b{i}": at.Real(0, 1)})})
+            for i in names
+        }
+    )
+    optimizer = Optimizer(space, seed=0, n_initial=5)
+    for config in run(optimizer, 7, lambda c: sum(c[f"c{i}"] for i in names)):
+        space.validate(config)
+
+
+# ------------------------------------------------------------------ degenerate data
+
+DEGENERATE = {
+    "all equal": lambda i, c: 1.0,
+    "all zero": lambda i, c: 0.0,
+    "1e300": lambda i, c: 1e300 * objective(c),
+    "-1e300": lambda i, c: -1e300 * objective(c),
+    "1e-300": lambda i, c: 1e-300 * objective(c),
+    "denormal": lambda i, c: 5e-324 * (i % 3),
+    "the largest float": lambda i, c: 1.7976931348623157e308,
+    "largest floats": lambda i, c: 1.7e308 * (1 - 2 * (i % 2)),
+    "one of 1e300 among ones": lambda i, c: 1e300 if i == 4 else objective(c),
+    "one of -1e300 among ones": lambda i, c: -1e300 if i == 4 else objective(c),
+    "tiny differences": lambda i, c: 1e6 + 1e-9 * objective(c),
+    "integers": lambda i, c: i % 3,
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("settings", [{}, {"acquisition": "thompson"}, PAPER, {"noise": 0}, {"noise": 0.1}], ids=str)
+def test_degenerate_values_never_raise(name, settings):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=3, **settings)
+    for i in range(9):
+        trial = optimizer.ask()
+        SPACE.validate(trial.config)
+        optimizer.tell(trial, DEGENERATE[name](i, trial.config))
+    assert optimizer.best.state == "done"
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=lambda s: s["acquisition"])
+def test_one_observation_duplicates_and_options_never_visited(settings):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=1, **settings)
+    for _ in range(4):
+        optimizer.tell({"x": 0.5, "model": "c"}, 1.0)
+        SPACE.validate(optimizer.suggest(7))
+    for _ in range(4):
+        SPACE.validate(optimizer.ask().config)
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=lambda s: s["acquisition"])
+def test_failures_never_raise(settings):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=2, **settings)
+    for i in range(12):
+        trial = optimizer.ask()
+        SPACE.validate(trial.config)
+        if i < 4 or i % 3 == 0:
+            optimizer.tell(trial, failed=True)
+        else:
+            optimizer.tell(trial, objective(trial.config))
+    assert sum(t.state == "failed" for t in optimizer.trials) == 6
+
+
+def test_all_failed_on_a_space_with_more_configurations_than_a_float_can_count():
+    space = at.Space({f"i{k}": at.Integer(1, 1000) for k in range(120)})
+    optimizer = Optimizer(space, seed=0, n_initial=2)
+    for _ in range(4):
+        optimizer.tell(optimizer.ask(), failed=True)
+    with pytest.raises(AddTreeError, match=r"no trial has a value yet \(4 asked, 4 of them failed\)"):
+        _ = optimizer.best
+
+
+def test_a_failure_counts_as_bad_and_is_avoided():
+    optimizer = Optimizer(at.Space(x=at.Real(0, 1)), seed=0, n_initial=5)
+    for _ in range(20):
+        trial = optimizer.ask()
+        x = trial.config["x"]
+        optimizer.tell(trial, failed=True) if x > 0.5 else optimizer.tell(trial, (x - 0.45) ** 2)
+    late = list(optimizer.trials[12:])
+    assert sum(t.state == "failed" for t in late) < len(late) / 2
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400])
+def test_a_value_that_is_not_finite_is_a_failed_trial_and_logged(value, caplog):
+    optimizer = Optimizer(SPACE, seed=0)
+    trial = optimizer.ask()
+    with caplog.at_level(logging.WARNING, logger="addtree"):
+        told = optimizer.tell(trial, value)
+    assert (told.state, told.value) == ("failed", None)
+    assert "trial 0" in caplog.text
+    assert "failed" in caplog.text
+
+
+@pytest.mark.parametrize("value", [None, "0.3", [1.0], np.array([1.0]), True, 1j, Decimal("0.3"), {}])
+def test_a_value_that_is_no_number_raises_and_leaves_the_trial_pending(value):
+    optimizer = Optimizer(SPACE, seed=0)
+    trial = optimizer.ask()
+    with pytest.raises(TrialError) as caught:
+        optimizer.tell(trial, value)
+    says(caught, repr(value), "not a number", "failed=True")
+    assert optimizer.trials == [trial]
+    with pytest.raises(TrialError):
+        optimizer.tell({"x": 0.5, "model": "c"}, value)
+    assert optimizer.trials == [trial]
+    assert optimizer.tell(trial, 0.5).state == "done"
+
+
+@pytest.mark.parametrize("value", [1, np.float32(0.5), np.int64(3), Fraction(1, 3), 0.25])
+def test_every_kind_of_number_is_one(value):
+    optimizer = Optimizer(SPACE, seed=0)
+    told = optimizer.tell(optimizer.ask(), value)
+    assert type(told.value) is float
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def test_an_unknown_or_told_trial_says_what_to_do():
+    optimizer = Optimizer(SPACE, seed=0)
+    trial = optimizer.ask()
+    for unknown in (7, -1, "0", None, True, 0.0):
+        with pytest.raises(TrialError) as caught:
+            optimizer.tell(unknown, 1.0)
+        says(caught, repr(unknown), "unknown", "ask()", "configuration")
+    optimizer.tell(trial, 0.5)
+    for again in (trial, trial.id):
+        with pytest.raises(TrialError) as caught:
+            optimizer.tell(again, 1.0)
+        says(caught, "trial 0", "already told", "0.5", "tell its configuration")
+    failed = optimizer.tell(optimizer.ask(), failed=True)
+    with pytest.raises(TrialError, match=r"already told \(failed"):
+        optimizer.tell(failed, 1.0)
+    assert [t.value for t in optimizer.trials] == [0.5, None]
+
+
+def test_an_outside_configuration_is_checked_and_leaves_no_trace():
+    optimizer = Optimizer(SPACE, seed=0)
+    with pytest.raises(ConfigError, match=r"'y' = 0.5 is inactive"):
+        optimizer.tell({"x": 0.5, "model": "c", "y": 0.5}, 1.0)
+    assert optimizer.trials == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"acquisition": "ei"}, ["'ei'", "'logei'"]),
+        ({"acquisition": "additive-ucb"}, ["covariance='additive'"]),
+        ({"covariance": "rbf"}, ["'rbf'", "'additive'"]),
+        ({"fit": "mcmc"}, ["'mcmc'", "'map', 'mle'"]),
+        ({"noise": -0.1}, ["-0.1", "standard deviation"]),
+        ({"n_initial": 0}, ["n_initial=0", "at least 1"]),
+        ({"n_initial": 2.5}, ["n_initial=2.5", "whole number"]),
+        ({"seed": -1}, ["seed=-1", "whole number", "None"]),
+        ({"seed": "x"}, ["seed='x'", "whole number"]),
+    ],
+)
+def test_options_that_cannot_work_say_what_would(options, words):
+    with pytest.raises(OptionError) as caught:
+        Optimizer(SPACE, **options)
+    says(caught, *words)
+
+
+@pytest.mark.parametrize("n", [0, -3, 2.5])
+def test_ask_for_at_least_one(n):
+    with pytest.raises(OptionError) as caught:
+        Optimizer(SPACE, seed=0).ask(n)
+    says(caught, f"ask({n})", "at least one")
+
+
+def test_best_before_any_value():
+    optimizer = Optimizer(SPACE, seed=0)
+    with pytest.raises(AddTreeError, match="no trial has a value yet"):
+        _ = optimizer.best
+
+
+# ------------------------------------------------------------------ save and load
+
+
+def mixed(i, trial, optimizer):
+    """Some trials done, some failed, some told late: the same for every optimizer that gives the same trials."""
+    if i % 5 == 3:
+        optimizer.tell(trial, failed=True)
+    elif i % 4 != 2:
+        optimizer.tell(trial, objective(trial.config))
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS[::3], PAPER, {"maximize": True, "noise": 0.0}], ids=str)
+@pytest.mark.parametrize("after", [0, 3, 9])
+def test_save_load_and_continue_is_the_uninterrupted_run(settings, after, tmp_path):
+    whole, part = (Optimizer(SPACE, seed=5, n_initial=5, **settings) for _ in range(2))
+    for i in range(13):
+        mixed(i, whole.ask(), whole)
+    for i in range(after):
+        mixed(i, part.ask(), part)
+    for i in range(after, 13):
+        part.save(tmp_path / "run.json")
+        part = Optimizer.load(tmp_path / "run.json")
+        mixed(i, part.ask(), part)
+    assert part.trials == whole.trials
+
+
+def test_save_between_ask_and_tell_keeps_pending_trials(tmp_path):
+    one = Optimizer(SPACE, seed=5, n_initial=4)
+    run(one, 6)
+    trials = one.ask(3)
+    one.save(tmp_path / "run.json")
+    other = Optimizer.load(tmp_path / "run.json")
+    assert other.trials == one.trials
+    for optimizer in (one, other):
+        optimizer.tell(trials[1], 0.7)
+        optimizer.tell(trials[0].id, failed=True)
+    assert one.ask(2) == other.ask(2)
+
+
+def test_a_refit_schedule_survives_a_reload(tmp_path):
+    """Past 20 observations not every ask fits again: the fit in use is part of the state."""
+    one = Optimizer(at.Space(x=at.Real(0, 1), y=at.Real(0, 1)), seed=5, n_initial=40)
+    run(one, 44, lambda c: (c["x"] - 0.3) ** 2 + c["y"])
+    one.save(tmp_path / "run.json")
+    other = Optimizer.load(tmp_path / "run.json")
+    for optimizer in (one, other):
+        run(optimizer, 3, lambda c: (c["x"] - 0.3) ** 2 + c["y"])
+    assert one.trials == other.trials
+
+
+def test_settings_of_numpy_can_be_saved(tmp_path):
+    one = Optimizer(SPACE, seed=np.int64(3), n_initial=np.int64(4), maximize=np.bool_(True), noise=np.float32(0.5))
+    one.save(tmp_path / "run.json")
+    assert Optimizer.load(tmp_path / "run.json").ask() == one.ask()
+
+
+def test_a_save_replaces_the_last_and_leaves_nothing_else(tmp_path):
+    optimizer = Optimizer(SPACE, seed=0)
+    for _ in range(2):
+        run(optimizer, 1)
+        optimizer.save(str(tmp_path / "run.json"))
+    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+    state = json.loads((tmp_path / "run.json").read_text())
+    assert (state["version"], len(state["trials"])) == (1, 2)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=3)
+    run(optimizer, 5)
+    optimizer.tell(optimizer.ask(), failed=True)
+    optimizer.ask()
+    path = tmp_path / "run.json"
+    optimizer.save(path)
+    return path
+
+
+KEYS = ("space", "seed", "maximize", "covariance", "acquisition", "fit", "noise", "n_initial", "asks", "trials", "told")
+
+
+@pytest.mark.parametrize("key", [*KEYS, "model"])
+def test_a_save_file_without_a_part_is_damaged(saved, key):
+    state = json.loads(saved.read_text())
+    del state[key]
+    saved.write_text(json.dumps(state))
+    with pytest.raises(SaveFileError) as caught:
+        Optimizer.load(saved)
+    says(caught, str(saved), "damaged", key, "restore it from a copy")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"space": {"x": {"type": "real", "low": 1, "high": 0}}},
+        {"space": {"other": {"type": "real", "low": 0, "high": 1}}},
+        {"covariance": "rbf"},
+        {"seed": "x"},
+        {"n_initial": None, "seed": None, "trials": 3},
+        {"trials": [3]},
+        {"trials": [{"config": {"x": 0.5, "model": "c"}, "state": "lost", "value": 1.0}], "told": [0], "model": None},
+        {"trials": [{"config": {"x": 0.5, "model": "c"}, "state": "done", "value": "1"}], "told": [0], "model": None},
+        {"trials": [{"config": {"x": 0.5, "model": "c"}, "state": "done", "value": None}], "told": [0], "model": None},
+        {"trials": [{"config": {"x": 5, "model": "c"}, "state": "done", "value": 1.0}], "told": [0], "model": None},
+        {"told": [0, 1, 99], "model": None},
+        {"told": [0, 1], "model": None},
+        {"told": [0, 0, 1, 2, 3, 4, 5], "model": None},
+        {"told": "none"},
+        {"asks": "many"},
+        {"model": {"n": 5, "theta": [0.0, 1.0]}},
+        {"model": {"n": 500, "theta": None}},
+        {"model": {"n": 5}},
+    ],
+    ids=str,
+)
+def test_a_save_file_with_a_wrong_part_is_damaged(saved, change):
+    saved.write_text(json.dumps(json.loads(saved.read_text()) | change))
+    with pytest.raises(SaveFileError) as caught:
+        Optimizer.load(saved)
+    says(caught, str(saved), "damaged", "start anew")
+
+
+def test_a_save_file_that_is_cut_short_or_no_text_is_damaged(saved):
+    whole = saved.read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"\xff\xfe\x00", b"{"):
+        saved.write_bytes(content)
+        with pytest.raises(SaveFileError) as caught:
+            Optimizer.load(saved)
+        says(caught, str(saved), "damaged", "restore it from a copy")
+
+
+def test_a_missing_file_a_folder_and_another_file_say_so(saved, tmp_path):
+    with pytest.raises(SaveFileError, match=r"nowhere.json cannot be read: No such file.*check the path"):
+        Optimizer.load(tmp_path / "nowhere.json")
+    with pytest.raises(SaveFileError, match="cannot be read"):
+        Optimizer.load(tmp_path)
+    for content in ("[]", "{}", '{"format": "another"}'):
+        saved.write_text(content)
+        with pytest.raises(SaveFileError, match=r"was not written by Optimizer.save"):
+            Optimizer.load(saved)
+
+
+def test_a_newer_version_says_upgrade(saved):
+    saved.write_text(json.dumps(json.loads(saved.read_text()) | {"version": 99}))
+    with pytest.raises(SaveFileError, match=r"version 99.*upgrade addtree"):
+        Optimizer.load(saved)

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from addtree import AddTreeGP, Choice, Real, Space
+from addtree.errors import AddTreeError, ConfigError, OptionError
+from addtree.problems import synthetic
+from tests.strategies import COVARIANCES, sample
+
+PROBLEM = synthetic()
+
+
+def training(n, seed=0):
+    configs = sample(PROBLEM.space, n, seed)
+    return configs, [PROBLEM.objective(c) for c in configs]
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("fit", ["map", "mle"])
+def test_effects_add_up_to_the_prediction(covariance, fit):
+    gp = AddTreeGP(PROBLEM.space, covariance=covariance, fit=fit).fit(*training(16))
+    for config in sample(PROBLEM.space, 5, 1):
+        mean, _ = gp.predict([config])
+        effects = gp.effects(config)
+        assert sum(e.mean for e in effects) == pytest.approx(mean[0], rel=1e-6, abs=1e-6)
+        assert effects[0].component == "mean"
+        assert all(e.std >= 0 for e in effects)
+    assert (effects[0].mean == 0.0) == (covariance == "additive")
+
+
+def test_it_learns_across_branches_what_independent_models_cannot():
+    configs, y = training(40)
+    queries, truth = training(50, seed=1)
+    error = {
+        c: np.mean((AddTreeGP(PROBLEM.space, covariance=c).fit(configs, y).predict(queries)[0] - truth) ** 2)
+        for c in ("additive+interactions", "independent")
+    }
+    assert error["additive+interactions"] < 1e-3
+    assert error["additive+interactions"] < 0.1 * error["independent"]
+
+
+def test_units_are_those_of_y():
+    configs, y = training(20)
+    queries = sample(PROBLEM.space, 5, 3)
+    mean, std = AddTreeGP(PROBLEM.space).fit(configs, y).predict(queries)
+    scaled = AddTreeGP(PROBLEM.space).fit(configs, 1000.0 * np.array(y) + 7.0).predict(queries)
+    np.testing.assert_allclose(scaled[0], 1000.0 * mean + 7.0, rtol=1e-3)
+    np.testing.assert_allclose(scaled[1], 1000.0 * std, rtol=0.05, atol=1e-2)
+
+
+def test_a_fit_is_reproducible_and_returns_itself():
+    configs, y = training(12)
+    one, other = (AddTreeGP(PROBLEM.space, seed=4) for _ in range(2))
+    assert one.fit(configs, y) is one
+    other.fit(configs, np.array(y))
+    np.testing.assert_array_equal(one.predict(configs), other.predict(configs))
+    np.testing.assert_array_equal(one.hyperparameters.amplitudes, other.hyperparameters.amplitudes)
+
+
+@pytest.mark.parametrize("y", [[1.0], [2.0, 2.0, 2.0], [1e300, -1e300], [1e-300, 0.0], [1.7e308, -1.7e308, 1e308]])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_degenerate_values_never_raise(y, covariance):
+    configs = sample(PROBLEM.space, len(y), 0)
+    mean, std = AddTreeGP(PROBLEM.space, covariance=covariance).fit(configs, y).predict(sample(PROBLEM.space, 4, 1))
+    assert np.all(np.isfinite(mean))
+    assert not np.any(np.isnan(std))  # beside values near the largest float it may be beyond floats
+
+
+def test_duplicates_never_raise():
+    (config,) = sample(PROBLEM.space, 1, 0)
+    mean, _ = AddTreeGP(PROBLEM.space, noise=0).fit([config] * 6, [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]).predict([config])
+    assert mean[0] == pytest.approx(1.5, abs=0.2)
+
+
+def test_a_space_without_parameters():
+    space = Space(c=Choice(a=Space(), b=Space()))
+    configs, y = [{"c": "a"}, {"c": "b"}] * 4, [0.0, 1.0] * 4
+    mean, _ = AddTreeGP(space).fit(configs, y).predict([{"c": "a"}, {"c": "b"}])
+    assert mean[0] < 0.2 < 0.8 < mean[1]
+
+
+def test_bad_input_says_what_to_do():
+    gp = AddTreeGP(Space(x=Real(0, 1)))
+    with pytest.raises(AddTreeError, match=r"no data.*fit\(configs, y\)"):
+        gp.predict([{"x": 0.5}])
+    with pytest.raises(ConfigError, match="2 configurations need as many values"):
+        gp.fit([{"x": 0.5}, {"x": 0.6}], [1.0])
+    with pytest.raises(ConfigError, match=r"all finite.*leave failed evaluations out"):
+        gp.fit([{"x": 0.5}], [float("nan")])
+    with pytest.raises(ConfigError, match="at least one value"):
+        gp.fit([], [])
+    with pytest.raises(ConfigError, match="'x'"):
+        gp.fit([{"x": 2}], [1.0])
+    with pytest.raises(OptionError, match="'rbf'"):
+        AddTreeGP(Space(x=Real(0, 1)), covariance="rbf")
