@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import addtree as at
 from addtree.problems import interaction, synthetic
-from addtree.report import Record, build
+from addtree.report import Record, build, data
 from addtree.report.beliefs import Beliefs
-from addtree.report.data import _pick
 from addtree.report.importance import shares
 from tests.strategies import sample, seeds, spaces
 
@@ -208,14 +207,17 @@ def test_maximizing_the_negative_is_the_mirror_image() -> None:
     assert one.curves["r8"].mean == pytest.approx(-other.curves["r8"].mean, abs=1e-3)
 
 
-def test_a_selection_holds_the_best_and_is_in_order() -> None:
-    y = np.random.default_rng(0).normal(size=1000)
-    for maximize in (False, True):
-        used = _pick(y, maximize, 100)
-        assert used == sorted(set(used))
-        assert len(used) <= 100
-        assert int(np.argmax(y) if maximize else np.argmin(y)) in used
-    assert _pick(y, False, 1000) == list(range(1000))
+def test_many_values_are_thinned_and_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "_CONDITION", 40)
+    monkeypatch.setattr(data, "_FIT", 30)
+    problem = synthetic()
+    report = build(problem.space, trials(problem.space, problem.objective, 100))
+    assert report.learned is not None
+    assert report.best is not None
+    assert report.notes == ("The model is conditioned on 40 of 100 values: the best, and a sample of the others.",)
+    assert len(report.learned.loo.ids) == 40
+    assert report.best.id in report.learned.loo.ids
+    assert report.learned.best.predicted == pytest.approx(report.best.value, abs=1e-3)
 
 
 @pytest.mark.parametrize(

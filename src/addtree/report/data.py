@@ -16,6 +16,7 @@ from addtree.report.beliefs import Beliefs, Contribution, Curve, Joint
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.records import Record, encode, records
 from addtree.space import Choice, Space
+from addtree.subset import informative
 
 _LEAST_VALUES = 4  # fewer say nothing about any parameter
 _FIT = 200  # trials to fit the hyperparameters to: the cost grows with the cube
@@ -167,13 +168,13 @@ def _value(trial: Record) -> float:
 
 def _learn(space: Space, done: list[Record], best: Record, maximize: bool, notes: list[str]) -> Learned:
     y = _clipped(np.array([_value(trial) for trial in done]), maximize, notes)
-    used = _pick(y, maximize, _CONDITION)
+    used = informative(-y if maximize else y, _CONDITION)
     if len(used) < len(done):
         notes.append(
-            f"The model is conditioned on {len(used)} of {len(done)} values: the best, and others spread evenly."
+            f"The model is conditioned on {len(used)} of {len(done)} values: the best, and a sample of the others."
         )
     trials, y = [done[i] for i in used], y[used]
-    some = _pick(y, maximize, _FIT)
+    some = informative(-y if maximize else y, _FIT)
     gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=0 if len(some) == _FIT else 1)
     configs = [trial.config for trial in trials]
     gp = gp.condition(configs, y) if len(some) < len(y) else gp
@@ -199,16 +200,6 @@ def _clipped(y: Array, maximize: bool, notes: list[str]) -> Array:
         at, beyond = f"{sign * cap:.4g}", "below" if maximize else "above"
         notes.append(f"Values {beyond} {at} ({wild}) count as {at} in the model, so that they do not drown the others.")
     return sign * np.minimum(sign * y, cap)
-
-
-def _pick(y: Array, maximize: bool, size: int) -> list[int]:
-    """At most `size` observations, in order: the best third of that, the rest evenly spaced."""
-    if len(y) <= size:
-        return list(range(len(y)))
-    order = np.argsort(-y if maximize else y, kind="stable")
-    rest = np.sort(order[size // 3 :])
-    even = rest[np.linspace(0, len(rest) - 1, size - size // 3).round().astype(int)]
-    return sorted({*order[: size // 3].tolist(), *even.tolist()})
 
 
 def _leave_one_out(gp: AddTreeGP, trials: list[Record], y: Array) -> LeaveOneOut:
