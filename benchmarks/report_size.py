@@ -19,7 +19,7 @@ def large(n_trials: int, n_choices: int) -> tuple[at.Space, list[dict[str, Any]]
     children: dict[str, Any] = {"lr": at.Real(1e-5, 1e-1, log=True), "decay": at.Real(0, 1)}
     for i in range(n_choices):
         prune = at.Space({f"threshold{i}": at.Real(0, 1)})
-        low_rank = at.Space({f"rank{i}": at.Integer(1, 64, log=True), f"solver{i}": at.Categorical(["svd", "als"])})
+        low_rank = at.Space({f"rank{i}": at.Integer(1, 64, log=True), f"solver{i}": at.Categorical(("svd", "als"))})
         children[f"layer{i}"] = at.Choice({"prune": prune, "low rank": low_rank})
     space, rng = at.Space(children), np.random.default_rng(0)
 

@@ -49,10 +49,10 @@ class LeaveOneOut:
     def verdict(self) -> str:
         """What that means, in a sentence."""
         if self.explained >= _GOOD:
-            return "The model predicts trials it has not seen well: the effects below can be trusted."
+            return "The model predicts trials it has not seen well: the effects shown can be trusted."
         if self.explained >= _FAIR or self.rank >= _GOOD:
             return "The model predicts unseen trials roughly: trust the order of things, not the numbers."
-        return "The model does not predict unseen trials: take the effects below as guesses."
+        return "The model does not predict unseen trials: take the effects shown as guesses."
 
 
 @dataclass(frozen=True)

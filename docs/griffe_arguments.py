@@ -1,0 +1,33 @@
+"""Our docstrings list arguments as `name  what it is`, two spaces or more between; on the page that becomes a list."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+_LINE = re.compile(r"^(\w+)  +(\S.*)$")
+
+
+class Arguments(griffe.Extension):
+    """Rewrites docstrings when the reference is built."""
+
+    def on_instance(self, *, obj: Any, **rest: Any) -> None:
+        """Called for every module, class, function and attribute."""
+        if obj.docstring is not None:
+            obj.docstring.value = _as_list(obj.docstring.value)
+
+
+def _as_list(text: str) -> str:
+    out: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        found = _LINE.match(line)
+        if found:
+            out += [] if inside or not out or not out[-1] else [""]
+            out.append(f"- `{found[1]}`: {found[2]}")
+        else:
+            out.append(line)
+        inside = bool(found) or (inside and line.startswith(" "))
+    return "\n".join(out)
