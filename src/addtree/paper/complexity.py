@@ -59,7 +59,7 @@ def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Pos
     X = encoding.encode([space.sample(rng) for _ in range(n)])
     hyper = Hyperparameters(np.ones(len(covariance.terms)), np.full(covariance.n_scales, 0.3), 1e-4)
     z = np.nansum(np.sin(3 * X), axis=1)
-    return encoding, Posterior.of(covariance.gram(covariance.rows(X)), hyper, z)
+    return encoding, Posterior.of(covariance, hyper, covariance.rows(X), z)
 
 
 def least_time(function: Callable[[], Any]) -> float:
