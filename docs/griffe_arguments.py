@@ -1,4 +1,7 @@
-"""Our docstrings list arguments as `name  what it is`, two spaces or more between; on the page that becomes a list."""
+"""Our docstrings list arguments as `name  what it is`, two spaces or more between; on the page that becomes a list.
+
+Doctests become blocks of code.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,19 @@ class Arguments(griffe.Extension):
 
 def _as_list(text: str) -> str:
     out: list[str] = []
-    inside = False
+    listed = fenced = False
     for line in text.splitlines():
-        found = _LINE.match(line)
+        found = None if fenced else _LINE.match(line)
+        if line.startswith(">>>") and not fenced:
+            out.append("```pycon")
+            fenced = True
+        if fenced and not line:
+            out.append("```")
+            fenced = False
         if found:
-            out += [] if inside or not out or not out[-1] else [""]
+            out += [] if listed or not out or not out[-1] else [""]
             out.append(f"- `{found[1]}`: {found[2]}")
         else:
             out.append(line)
-        inside = bool(found) or (inside and line.startswith(" "))
-    return "\n".join(out)
+        listed = bool(found) or (listed and line.startswith(" "))
+    return "\n".join([*out, "```"] if fenced else out)
