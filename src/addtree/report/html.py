@@ -230,7 +230,7 @@ def _table(report: Report) -> str:
         ("trial", "num"),
         ("value", "num"),
         ("state", ""),
-        *([("seconds", "num")] if timed else []),
+        *([("seconds", "num seconds")] if timed else []),
         ("configuration", ""),
     ]
     head = "".join(f'<th class="{kind}" scope="col"><button type="button">{name}</button></th>' for name, kind in heads)
@@ -257,6 +257,6 @@ def _row(report: Report, trial: Record, timed: bool) -> str:
         f'<tr{best} data-state="{trial.state}"><td class="num">{trial.id}</td>'
         f'<td class="num" data-key="{"" if trial.value is None else repr(float(trial.value))}">{value}</td>'
         f'<td class="state-{trial.state}">{trial.state}</td>'
-        + (f'<td class="num">{seconds}</td>' if timed else "")
+        + (f'<td class="num seconds">{seconds}</td>' if timed else "")
         + f'<td class="text">{escape(config)}</td></tr>'
     )

@@ -20,6 +20,10 @@
       out[key] = { gridcolor: get("--grid"), zerolinecolor: get("--line"), linecolor: get("--line"), automargin: true, exponentformat: "power", fixedrange: true, ...own };
       if (narrow() && own.ticktext) out[key].ticktext = own.ticktext.map((t) => (t.length > 20 ? t.slice(0, 19).replace(/&[^;]*$/, "") + "…" : t));
     }
+    if (narrow() && given.xaxis?.range) {  // the labels of bars stay as wide as they are
+      const [low, high] = given.xaxis.range;
+      out.xaxis.range = [low < 0 || low > 0 ? low - 0.4 * (high - low) : low, high + 0.15 * (high - low)];
+    }
     return out;
   }
   const drawn = new Set();

@@ -190,6 +190,8 @@ def joint(pair: Joint) -> go.Figure:
         update(title={"text": text(axis.name, _WIDTH)})
         if axis.is_number:
             update(type="log" if axis.log else "linear")
+            if len(axis.values) <= _TICKS and isinstance(axis.values[0], int):
+                update(tickvals=list(axis.values), ticktext=[str(v) for v in axis.values])
         else:
             update(tickvals=list(range(len(axis.values))), ticktext=[text(v, 14) for v in axis.values])
     figure.update_layout(height=320)
