@@ -10,7 +10,7 @@ LINTED := src tests benchmarks examples docs
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format docs picture bench paper clean
+.PHONY: demo test test-slow lint format docs picture bench speed paper clean
 
 # Which classifier for the digits? 40 trials, about half a minute; then open report.html.
 demo: $(READY)
@@ -48,6 +48,10 @@ picture: $(READY)
 # BENCH takes options, e.g. make bench BENCH='--tasks function --methods addtree random --seeds 3'
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.run $(BENCH)
+
+# What a suggestion costs; SPEED takes options, e.g. make speed SPEED='--parts vertices choices'
+speed: $(BENCH_READY)
+	$(BIN)/python -m benchmarks.speed $(SPEED)
 
 # Resumable: raw results stay in build/paper; set ADDTREE_DATA to a folder that contains mnist/ to save the download.
 JOBS ?= 2

@@ -29,6 +29,27 @@ def distances(problem: problems.Problem, n_trials: int, seeds: int, **settings: 
     return np.array(rows)
 
 
+def in_rounds(n_trials: int, q: int, seed: int) -> float:
+    """log10 distance after n_trials evaluations asked for q at a time; the q of a round all differ."""
+    problem, optimizer = problems.synthetic(), at.Optimizer(problems.synthetic().space, seed=seed)
+    for _ in range(n_trials // q):
+        trials = optimizer.ask(q)
+        assert len({tuple(trial.config.items()) for trial in trials}) == q
+        for trial in trials:
+            optimizer.tell(trial, problem.objective(trial.config))
+    return float(np.log10(max(problem.objective(optimizer.best.config) - problem.optimum, 1e-16)))
+
+
+def under_noise(n_trials: int, sd: float, seed: int) -> float:
+    """The true value of the configuration recommended after n_trials evaluations with noise."""
+    problem, optimizer = problems.synthetic(), at.Optimizer(problems.synthetic().space, seed=seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(n_trials):
+        trial = optimizer.ask()
+        optimizer.tell(trial, problem.objective(trial.config) + sd * rng.normal())
+    return problem.objective(optimizer.recommend().config)
+
+
 def regression_error(n: int, seed: int, **settings: Any) -> float:
     """log10 of the mean squared error on 50 random configurations after training on n."""
     problem, rng = problems.synthetic(), np.random.default_rng(seed)
@@ -89,6 +110,14 @@ def main() -> None:
     print(f"default, runs that end in the right leaf:        {right} of {seeds}", flush=True)
     variant = distances(problems.interaction(), 40, seeds)
     print(f"default, interaction variant at 40:              {_at(variant, 40)}   (wanted -5)", flush=True)
+    sequential = distances(problems.synthetic(), 100, seeds)
+    rounds = np.median([in_rounds(100, 4, seed) for seed in range(seeds)])
+    print(
+        f"100 evaluations, log10 distance: {_at(sequential, 100)} one by one, {rounds:.1f} in rounds of four",
+        flush=True,
+    )
+    noisy = np.median([under_noise(80, 0.05, seed) for seed in range(seeds)])
+    print(f"noise of sd 0.05, 80 evaluations: true value recommended {noisy:.3f}   (wanted 0.15)", flush=True)
     for name, wanted, sizes in (
         ("additive+interactions", "-2 / -4.2 / -6", (20, 24, 30)),
         ("additive", "-", (20, 24, 30)),

@@ -546,3 +546,17 @@ def test_a_newer_version_says_upgrade(saved):
     saved.write_text(json.dumps(json.loads(saved.read_text()) | {"version": 99}))
     with pytest.raises(SaveFileError, match=r"version 99.*upgrade addtree"):
         Optimizer.load(saved)
+
+
+def test_a_recommendation_looks_through_noise():
+    """One lucky evaluation of a bad point is the best value seen, and not what is recommended."""
+    opt = Optimizer(at.Space(x=at.Real(0, 1)), seed=0)
+    rng = np.random.default_rng(0)
+    for x in np.linspace(0, 1, 41):
+        opt.tell({"x": float(x)}, (x - 0.5) ** 2 + 0.01 * rng.normal())
+    lucky = opt.tell({"x": 0.9}, -0.05)
+    assert opt.best == lucky
+    assert abs(opt.recommend().config["x"] - 0.5) < 0.2
+    exact = Optimizer(at.Space(x=at.Real(0, 1)), seed=0, noise=0)
+    exact.tell({"x": 0.9}, -0.05)
+    assert exact.recommend() == exact.best

@@ -49,7 +49,7 @@ def test_standardised_values_have_mean_zero_and_variance_one():
 def test_wild_values_are_clipped_above_alone():
     y = np.array([0.0, 1.0, 2.0, 3.0, 1e12])
     output = Output.of(y, centred=True, clipped=True)
-    assert output.cap == 2.0 + 4.0 * 2.0
+    assert output.cap == 2.0 + 2.0 * 2.0
     assert output.scale < 5.0  # the scale is that of the clipped values
     assert output.forward(y)[-1] == output.forward(np.array([10.0]))[0]
     low = Output.of(-y, centred=True, clipped=True)

@@ -19,11 +19,11 @@ def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Genera
     best = X[order[:_INCUMBENTS]]
     parts = [encoding.sample(_ANYWHERE, rng)]
     if len(best):
-        parts += [_near(encoding, best, rng), _across(encoding, best, X[order], rng)]
+        parts += [near(encoding, best, rng), _across(encoding, best, X[order], rng)]
     return np.concatenate(parts)
 
 
-def _near(encoding: Encoding, best: Array, rng: np.random.Generator) -> Array:
+def near(encoding: Encoding, best: Array, rng: np.random.Generator) -> Array:
     """Incumbents, the best more often, with some of their numbers and categories changed."""
     weights = 1.0 / (1.0 + np.arange(len(best)))
     X = best[rng.choice(len(best), size=_NEAR, p=weights / weights.sum())]

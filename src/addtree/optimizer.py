@@ -270,6 +270,15 @@ class Optimizer:
         pick = max if self.maximize else min
         return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
 
+    def recommend(self) -> Trial:
+        """The finished trial with the best mean under the model: where values are noisy, a safer choice than `best`."""
+        best = self.best
+        posterior, X, _ = self._posterior(self._rng(self._asks + 1), np.empty((0, self._encoding.n_columns)))
+        done = [i for i, number in enumerate(self._told) if self._trials[number].state == "done"]
+        means = posterior.predict(self._covariance.rows(X[done]))[0]
+        found = self._trials[self._told[done[int(np.argmin(means))]]]
+        return best if self._recipe.noise == 0 else found
+
     # ------------------------------------------------------------------ save and load
 
     def save(self, path: str | os.PathLike[str]) -> None:

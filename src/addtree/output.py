@@ -15,7 +15,7 @@ import numpy as np
 from addtree.encoding import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # below, a quotient of two floats means nothing
-_WILD = 4.0  # values further above the median than so many times (median - least) are clipped there
+_WILD = 2.0  # values further above the median than so many times (median - least) are clipped there
 
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:

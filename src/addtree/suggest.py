@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from addtree.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
-from addtree.candidates import candidates
+from addtree.candidates import candidates, near
 from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Posterior
 from addtree.maximize import View, decomposed, joint
 from addtree.sample_path import SamplePath
 
-_STALL = 6  # evaluations without progress after which every other suggestion looks further
+_STALL = 6  # evaluations without progress, after which suggestions take turns:
+_CYCLE, _FURTHER, _LOCAL = 3, 1, 2  # as before, aiming lower, and close to the best (where the model may be too rough)
 _PROGRESS = 1e-3  # of (median - best): a gain of less than that over _STALL evaluations is none
 _AIM = 0.1  # of (median - best): how much lower such a suggestion aims
 
@@ -45,6 +46,11 @@ def suggest(
     """
     covariance, t = posterior.covariance, len(y) + 1
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
+    if acquisition == "logei" and turn % _CYCLE == _LOCAL and _stalled(y):
+        local = near(encoding, X[[np.argmin(y)]], rng)
+        found = joint(view, covariance, encoding, _goal(acquisition, posterior, encoding, X, y, turn), local, taken)
+        if found is not None:
+            return found
     starts = [candidates(encoding, X, y, rng)]
     if covariance.of_kind("main"):
         # The whole answer where the acquisition adds up over vertices, else one more start for the joint search: by
@@ -73,7 +79,7 @@ def _goal(acquisition: str, posterior: Posterior, encoding: Encoding, X: Array, 
         return ucb(beta(dimension, len(y) + 1))
     means = posterior.means()
     best = float(np.min(means))
-    further = turn % 2 == 1 and _stalled(y)
+    further = turn % _CYCLE == _FURTHER and _stalled(y)
     return log_expected_improvement(best - _AIM * (float(np.median(means)) - best) * further)
 
 
