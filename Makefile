@@ -4,18 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
-LINTED := src tests benchmarks examples
+LINTED := src tests benchmarks examples docs
 
 # One BLAS thread: the matrices are small, and timings stay comparable.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format bench speed paper clean
+.PHONY: demo test test-slow lint format docs picture bench speed paper clean
 
-# Which classifier for the digits? 40 trials, about half a minute.
+# Which classifier for the digits? 40 trials, about half a minute; then open report.html.
 demo: $(READY)
 	rm -f $(VENV)/demo.db
 	$(BIN)/addtree run examples/cash.py --trials 40 --seed 0 --storage $(VENV)/demo.db
+	$(BIN)/addtree explain --storage $(VENV)/demo.db
+	$(BIN)/addtree report --storage $(VENV)/demo.db -o report.html
 
 test: $(READY)
 	$(BIN)/python -m pytest
@@ -33,6 +35,15 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix $(LINTED)
 	$(BIN)/ruff format $(LINTED)
+
+# The site, into site/; a warning is an error.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# docs/img/report.png, by a photograph of the demo's report; needs Chromium.
+picture: $(READY)
+	$(BIN)/python docs/picture.py
 
 # BENCH takes options, e.g. make bench BENCH='--tasks function --methods addtree random --seeds 3'
 bench: $(BENCH_READY)

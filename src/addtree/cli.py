@@ -24,6 +24,9 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from addtree.errors import AddTreeError
+from addtree.report import Report, write_page
+from addtree.report.explain import explain as explained
+from addtree.report.study import build_study
 from addtree.storage import StorageError, storage_at
 from addtree.study import (
     ERROR,
@@ -191,6 +194,28 @@ def tell(
             found.tell(trial, state=TrialState.FAIL)
         else:
             found.tell(trial, number)
+
+
+@app.command()
+def report(
+    study: Name = None,
+    storage: Storage = _STORAGE,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+) -> None:
+    """Write a page that shows what was found and what was learned."""
+    write_page(output, _built(study, storage))
+    print(output)
+
+
+@app.command()
+def explain(study: Name = None, storage: Storage = _STORAGE) -> None:
+    """What was found and what was learned, in short."""
+    print(explained(_built(study, storage)))
+
+
+def _built(study: str | None, storage: str) -> Report:
+    with storage_at(storage) as opened:
+        return build_study(load_study(opened, study))
 
 
 def _float(text: str | None) -> float:

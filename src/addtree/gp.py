@@ -96,6 +96,25 @@ class Posterior:
         only[:, t] = queries.active[:, t]
         return self._moments(self.covariance.component(self.hyper, t, queries, self.rows), only)
 
+    def sums(self, weights: Array, queries: Rows) -> tuple[Array, Array]:
+        """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m queries.
+
+        Averages, curves and differences are such sums. Only terms active in the queries count, so that queries whose
+        `active` is restricted to some terms give sums of those components alone.
+        """
+        cross = weights @ self.covariance.cross(self.hyper, queries, self.rows)
+        prior = weights @ self.covariance.cross(self.hyper, queries, queries) @ weights.T
+        half = self.factor.half_solve(np.ascontiguousarray(cross.T))
+        return cross @ self.alpha, prior - half.T @ half
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Mean and variance of each observation, noise included, as predicted from all the others.
+
+        With Q = K⁻¹: mean_i = z_i - α_i / Q_ii, variance_i = 1 / Q_ii (Rasmussen and Williams 2006, eq. 5.12).
+        """
+        diagonal = np.diagonal(self.factor.inverse())
+        return self.z - self.alpha / diagonal, 1.0 / diagonal
+
     def _moments(self, cross: Array, active: Mask) -> tuple[Array, Array]:
         reduction = np.sum(self.factor.half_solve(cross.T) ** 2, axis=0)
         return cross @ self.alpha, np.maximum(self.covariance.variance(self.hyper, active) - reduction, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,12 @@ class Result:
     def trials(self) -> list[Trial]:
         """Every trial, in order."""
         return self.optimizer.trials
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "addtree") -> None:
+        """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
+        from addtree.report import write
+
+        write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
 
 
 def minimize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,19 +55,30 @@ class AddTreeGP:
         self._seed = seed
         self._fitted: tuple[Fitted, Posterior] | None = None
 
-    def fit(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
-        """Learn the hyperparameters and condition on the observations; returns self."""
-        values = np.asarray(y, dtype=float)
-        if values.shape != (len(configs),):
-            raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
-        if not len(values) or not np.all(np.isfinite(values)):
-            raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
+    def fit(self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS) -> AddTreeGP:
+        """Learn the hyperparameters and condition on the observations; returns self.
+
+        restarts  further starts of the search for hyperparameters; 0 is the quickest
+        """
+        values = _values(configs, y)
         rows = self._covariance.rows(self._encoding.encode(configs))
         rng = np.random.default_rng(self._seed)
-        fitted = fit(self._recipe, self._covariance.gram(rows), values, restarts=_RESTARTS, rng=rng)
+        fitted = fit(self._recipe, self._covariance.gram(rows), values, restarts=restarts, rng=rng)
         posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
         self._fitted = (fitted, posterior)
         return self
+
+    def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
+        """The same model, its hyperparameters as they were fitted, on these observations instead; self stays as it is.
+
+        Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
+        """
+        fitted, _ = self._need_fit()
+        other = copy(self)
+        z = fitted.output.forward(_values(configs, y))
+        rows = self._covariance.rows(self._encoding.encode(configs))
+        other._fitted = (fitted, Posterior.of(self._covariance, fitted.hyper, rows, z))
+        return other
 
     def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
         """Mean and standard deviation of the function, without noise, at each configuration."""
@@ -91,6 +103,36 @@ class AddTreeGP:
             )
         return effects
 
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Mean and standard deviation of every observation, noise included, predicted from all the others.
+
+        The hyperparameters stay those fitted to all, so it costs one inverse. Far from the observed values: do not
+        trust the model. Observations repeated at one configuration predict each other.
+        """
+        fitted, posterior = self._need_fit()
+        mean, variance = posterior.leave_one_out()
+        return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
+
+    @property
+    def encoding(self) -> Encoding:
+        """The columns of the space."""
+        return self._encoding
+
+    @property
+    def posterior(self) -> Posterior:
+        """What is believed, over encoded rows and standardised values; `scale` and `centre` lead back to y."""
+        return self._need_fit()[1]
+
+    @property
+    def scale(self) -> float:
+        """Units of y in one unit of the posterior."""
+        return self._need_fit()[0].output.scale
+
+    @property
+    def centre(self) -> float:
+        """The y that is zero for the posterior."""
+        return self._need_fit()[0].output.centre
+
     @property
     def hyperparameters(self) -> Hyperparameters:
         """The fitted amplitudes, lengthscales and noise: for values standardised, parameters in the unit interval."""
@@ -100,3 +142,12 @@ class AddTreeGP:
         if self._fitted is None:
             raise AddTreeError("this AddTreeGP has seen no data; call fit(configs, y) first")
         return self._fitted
+
+
+def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:
+    values = np.asarray(y, dtype=float)
+    if values.shape != (len(configs),):
+        raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
+    if not len(values) or not np.all(np.isfinite(values)):
+        raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
+    return values

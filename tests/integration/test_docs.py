@@ -1,27 +1,52 @@
-"""What the pages on Optuna and the command line say, done."""
+"""What the documentation says, done: every Python block of every page, the commands, the links, the examples."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 
 from addtree import cli
+from addtree.storage import storage_at
+from addtree.study import load_study
+from addtree.target import load
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+NAMES = [page.name for page in PAGES]
 
 
-def blocks(page: str, kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+def blocks(page: Path, kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_example_for_optuna(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_every_python_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in one scope, as a reader would type them. Only Hyperopt's may be left out, where it is missing."""
+    monkeypatch.chdir(tmp_path)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    (code,) = blocks("optuna.md", "python")
+    scope: dict[str, Any] = {"__name__": "__docs__"}
+    ran = 0
+    for i, code in enumerate(blocks(page, "python")):
+        if "hyperopt" in code and importlib.util.find_spec("hyperopt") is None:
+            continue
+        exec(compile(code, f"{page.name}, block {i}", "exec"), scope)
+        ran += 1
+    assert ran >= len(blocks(page, "python")) - (page.name == "coming-from.md")
+
+
+def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    (code,) = blocks(DOCS / "optuna.md", "python")
     scope: dict[str, object] = {}
     exec(code, scope)
     study = scope["study"]
@@ -33,11 +58,11 @@ def test_the_example_for_optuna(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    (task,) = blocks("command-line.md", "python")
+    (task,) = blocks(DOCS / "command-line.md", "python")
     Path("task.py").write_text(task)
-    lines = [line for block in blocks("command-line.md", "console") for line in block.splitlines()]
+    lines = [line for block in blocks(DOCS / "command-line.md", "console") for line in block.splitlines()]
     commands = [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
-    assert len(commands) == 7
+    assert len(commands) == 9
     for command in [*commands, ["addtree", "tell", "lab", "1", "--failed"]]:
         monkeypatch.setattr(sys, "argv", command)
         with pytest.raises(SystemExit) as ended:
@@ -45,9 +70,107 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         assert not ended.value.code, command
     assert "lr" in capsys.readouterr().out
     assert len(Path("trials.csv").read_text().splitlines()) == 31
+    assert "Effect of every parameter" in Path("report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["optuna.md", "distributed.md", "command-line.md"])
-def test_files_that_are_named_exist(page: str) -> None:
-    named = re.findall(r"(?:examples|benchmarks)/[\w.]+", (DOCS / page).read_text())
-    assert all((DOCS.parent / name).is_file() for name in named)
+# ---------------------------------------------------------------------- links
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        there = page if not path else (page.parent / path)
+        assert there.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_files_that_are_named_exist(page: Path) -> None:
+    named = re.findall(r"(?:examples|benchmarks)/[\w.]+\.\w+", page.read_text(encoding="utf-8"))
+    assert all((ROOT / name).is_file() for name in named), named
+
+
+def test_every_page_is_in_the_menu() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert all(page.name in menu for page in DOCS.glob("*.md"))
+
+
+def test_make_targets_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        named = re.findall(r"(?:`|^)make ([\w-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(named) <= targets, page.name
+
+
+# ---------------------------------------------------------------------- examples
+
+
+def example(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["cash", "pipeline"])
+def test_objectives_of_examples_take_any_configuration(name: str) -> None:
+    np = pytest.importorskip("numpy")
+    target = load(ROOT / "examples" / f"{name}.py")
+    assert target.space is not None
+    rng = np.random.default_rng(0)
+    seen: set[str] = set()
+    while len(seen) < 3:  # every model once
+        config = target.space.sample(rng)
+        if config["model"] not in seen:
+            seen.add(config["model"])
+            assert 0 <= target.objective(config) <= 1
+
+
+def test_the_variable_number_of_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = example("layers").main(6, str(tmp_path / "layers.html"))
+    assert len(study.trials) == 6
+    assert "layers: 6 trials" in capsys.readouterr().out
+    assert (tmp_path / "layers.html").exists()
+
+
+def test_the_flaky_worker_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flaky = example("flaky_worker")
+    first = flaky.main(15, tmp_path / "state.json")
+    again = flaky.main(40, tmp_path / "state.json")
+    assert [t.config for t in again.trials[: len(first.trials)]] == [t.config for t in first.trials]
+    assert any(t.state == "failed" for t in again.trials)
+    assert again.best.config["catalyst"] == "enzyme"
+    assert again.best.value > 85
+    assert "best yield" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("bash", "gzip", "bzip2", "xz"))), reason="needs bash, gzip, bzip2 and xz"
+)
+def test_the_shell_command(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("what is compressed\n" * 2000)
+    script = ROOT / "examples" / "shell_command.sh"
+    path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+    done = subprocess.run(
+        ["bash", script, "data", "3"],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "program" in done.stdout
+    with storage_at(str(tmp_path / "compressor.db")) as storage:
+        trials = load_study(storage, "compressor").trials
+    assert [t.state.name for t in trials] == ["COMPLETE"] * 3

@@ -1,0 +1,53 @@
+"""How long a large report takes to build and how large it is: python -m benchmarks.report_size"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import addtree as at
+
+LIMIT_S, LIMIT_MB = 20, 10
+
+
+def large(n_trials: int, n_choices: int) -> tuple[at.Space, list[dict[str, Any]]]:
+    """A space like the compression of a network: a method per layer, each with parameters of its own."""
+    children: dict[str, Any] = {"lr": at.Real(1e-5, 1e-1, log=True), "decay": at.Real(0, 1)}
+    for i in range(n_choices):
+        prune = at.Space({f"threshold{i}": at.Real(0, 1)})
+        low_rank = at.Space({f"rank{i}": at.Integer(1, 64, log=True), f"solver{i}": at.Categorical(("svd", "als"))})
+        children[f"layer{i}"] = at.Choice({"prune": prune, "low rank": low_rank})
+    space, rng = at.Space(children), np.random.default_rng(0)
+
+    def value(config: dict[str, Any]) -> float:
+        total = (np.log10(config["lr"]) + 3) ** 2
+        for i in range(n_choices):
+            if f"rank{i}" in config:
+                total += 0.1 + 0.3 * config[f"rank{i}"] / 64
+            else:
+                total += (1 + i / 5) * (config[f"threshold{i}"] - 0.3) ** 2
+        return float(total)
+
+    configs = [space.sample(rng) for _ in range(n_trials)]
+    return space, [{"config": config, "value": value(config)} for config in configs]
+
+
+def main() -> None:
+    from addtree.report import write
+
+    space, trials = large(n_trials=1000, n_choices=25)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.html"
+        begin = time.perf_counter()
+        write(path, space, trials)
+        seconds, megabytes = time.perf_counter() - begin, path.stat().st_size / 1e6
+    print(f"{len(trials)} trials, {len(space.vertices)} vertices, {len(space.variables)} parameters and choices")
+    print(f"{seconds:.1f} s (limit {LIMIT_S}), {megabytes:.1f} MB (limit {LIMIT_MB})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The trials of an Optuna study, ready for the report."""
+
+from __future__ import annotations
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from addtree.errors import ConfigError
+from addtree.parameters import Categorical, Integer, Parameter, Real
+from addtree.report.data import Report, build
+from addtree.report.records import Record, State
+from addtree.space import Choice, Space
+from addtree.study import ERROR, StudyError, is_lost, space_of
+from addtree.translation import Codec, Declared, Inferred, Translation
+
+_STATES: dict[TrialState, State] = {
+    TrialState.COMPLETE: "done",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "pending",
+}
+
+
+def build_study(study: optuna.Study) -> Report:
+    """The report of a study; of define-by-run, over the space that its trials show."""
+    if len(study.directions) > 1:
+        raise StudyError(f"study {study.study_name!r} has several objectives; the report shows one")
+    space, records = trials_of(study)
+    return build(space, records, maximize=study.direction == StudyDirection.MAXIMIZE, title=study.study_name)
+
+
+def trials_of(study: optuna.Study) -> tuple[Space, list[Record]]:
+    """The space of a study and its trials, but for those that wait and those whose worker was lost."""
+    trials = [t for t in study.get_trials(deepcopy=False) if t.state in _STATES and not is_lost(t)]
+    declared = space_of(study)
+    finished = [t for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+    translation: Translation = Inferred(finished or trials) if declared is None else Declared(declared, {})
+    space = translation.space if declared is not None else _relabelled(translation.space, translation)
+    return space, [_record(trial, translation, space) for trial in trials]
+
+
+def _record(trial: FrozenTrial, translation: Translation, space: Space) -> Record:
+    state = _STATES[trial.state]
+    config = {name: value for name, value in trial.params.items() if name in space.variables}
+    if state == "done":
+        try:
+            config = space.validate(translation.params(translation.config(trial.params, complete=True)))
+        except ConfigError as error:
+            raise StudyError(f"trial {trial.number} does not fit the space of the study: {error}") from error
+    value = trial.value if state == "done" else None
+    seconds = trial.duration.total_seconds() if trial.duration is not None else None
+    return Record(trial.number, config, state, value, trial.user_attrs.get(ERROR), seconds)
+
+
+def _relabelled(space: Space, translation: Translation) -> Space:
+    """An inferred space, whose categories are positions, with Optuna's own values instead."""
+    children: dict[str, Parameter | Choice] = {}
+    for name, child in space.children.items():
+        distribution = translation.distributions[name]
+        if isinstance(child, Choice):
+            codec = Codec(distribution)
+            labels = [codec.value(int(position)) for position in child.labels]  # type: ignore[arg-type]
+            pairs = zip(labels, child.spaces, strict=True)
+            children[name] = Choice({label: _relabelled(sub, translation) for label, sub in pairs})
+        else:
+            children[name] = _domain(distribution)
+    return Space(children)
+
+
+def _domain(distribution: BaseDistribution) -> Parameter:
+    if isinstance(distribution, CategoricalDistribution):
+        return Categorical(tuple(distribution.choices))
+    if isinstance(distribution, IntDistribution):
+        return Integer(distribution.low, distribution.high, log=distribution.log)
+    assert isinstance(distribution, FloatDistribution)
+    return Real(distribution.low, distribution.high, log=distribution.log)

@@ -1,0 +1,143 @@
+"""The page in a real browser: Chromium, headless. Skipped where there is none."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from addtree.problems import interaction
+from addtree.report import Record, build, write_page
+from tests.report.hostile import HOSTILE, hostile_report
+from tests.strategies import sample
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as p:
+        found = p.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    problem = interaction()
+    known = [
+        Record(i, c, "done", problem.objective(c), None, i / 10) for i, c in enumerate(sample(problem.space, 40, 0))
+    ]
+    known += [Record(40 + i, c, "failed", error="diverged") for i, c in enumerate(sample(problem.space, 4, 1))]
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_page(path, build(problem.space, known, title="interaction"))
+    return path
+
+
+def wait(view: Any, condition: str) -> None:
+    """Until a condition holds; Playwright's own way is an eval, which the page does not allow."""
+    for _ in range(100):
+        if view.evaluate(condition):
+            return
+        view.wait_for_timeout(50)
+    raise AssertionError(f"after 5 s still not: {condition}")
+
+
+def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> tuple[Any, list[str]]:
+    """The page, scrolled through once so that everything is drawn, and what went wrong."""
+    view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
+    wrong: list[str] = []
+    view.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
+    view.on("pageerror", lambda error: wrong.append(str(error)))
+    view.on("request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or wrong.append(request.url))
+    view.goto(path.as_uri())
+    for y in range(0, view.evaluate("document.documentElement.scrollHeight"), 700):
+        view.evaluate(f"window.scrollTo(0, {y})")
+        view.wait_for_timeout(30)
+    wait(view, "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg.main-svg'))")
+    return view, wrong
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
+def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int, dark: bool) -> None:
+    view, wrong = opened(browser, page_file, width=width, dark=dark)
+    assert wrong == []
+    for key in ("best", "progress", "branches", "trust", "why", "variance", "effects", "options", "interactions"):
+        assert view.locator(f"section#{key}").is_visible(), key
+    assert view.locator("section#failures").is_visible()
+    assert view.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out
+    tree = view.locator("#tree").bounding_box()
+    assert tree["height"] > 150
+    assert view.locator("#tree li.option").count() == 6
+    assert view.locator("#tree .whisker circle").count() == 6
+    curve = view.locator("#effects .plot path.js-line").first
+    assert curve.bounding_box()["width"] > 100
+    background = view.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) < 200) == dark
+    view.close()
+
+
+def column(view: Any, number: int) -> list[str]:
+    rows = view.locator("#trials tbody tr:not([hidden])")
+    return [str(text) for text in rows.locator(f"td:nth-child({number})").all_inner_texts()]
+
+
+def test_the_table_sorts_and_filters(browser: Any, page_file: Path) -> None:
+    view, wrong = opened(browser, page_file)
+    head = view.locator("#trials th button", has_text="value")
+    head.click()
+    up = [float(text) for text in column(view, 2) if text]
+    assert up == sorted(up)
+    assert column(view, 2)[-4:] == [""] * 4  # failures last, either way
+    head.click()
+    assert [float(text) for text in column(view, 2) if text] == up[::-1]
+    assert column(view, 2)[-4:] == [""] * 4
+    view.locator("#state").select_option("failed")
+    assert column(view, 3) == ["failed"] * 4
+    view.locator("#state").select_option("")
+    view.locator("#words").fill("x1=0 x2=1")
+    kept = column(view, 5)
+    assert 0 < len(kept) < 44
+    assert all("x1=0" in text and "x2=1" in text for text in kept)
+    assert view.locator("#shown").inner_text() == f"{len(kept)} of 44"
+    assert wrong == []
+    view.close()
+
+
+def test_changing_the_theme_draws_again(browser: Any, page_file: Path) -> None:
+    view, wrong = opened(browser, page_file)
+    colour = "getComputedStyle(document.querySelector('#progress .xtick text')).fill"
+    light = view.evaluate(colour)
+    view.emulate_media(color_scheme="dark")
+    wait(view, f"{colour} !== '{light}'")
+    assert wrong == []
+    view.close()
+
+
+def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
+    write_page(tmp_path / "hostile.html", hostile_report())
+    view, wrong = opened(browser, tmp_path / "hostile.html")
+    assert wrong == []
+    assert view.evaluate("window.hacked") is None
+    for tag in ("img", "iframe", "object", "embed"):
+        assert view.locator(tag).count() == 0
+    assert view.locator("a[href^='javascript']").count() == 0
+    text = view.locator("body").text_content()
+    for hostile in HOSTILE:
+        assert hostile in text
+    labels = " ".join(view.locator(".plot text").all_text_contents())
+    assert "<img src=x" in labels  # Plotly's labels too are text
+    view.close()
