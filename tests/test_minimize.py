@@ -102,9 +102,9 @@ def test_any_other_exception_of_the_callback_is_the_users():
         at.minimize(objective, SPACE, n_trials=3, seed=0, callback=callback)
 
 
-@pytest.mark.parametrize("n", [0, -1])
+@pytest.mark.parametrize("n", [0, -1, 2.5])
 def test_at_least_one_trial(n):
-    with pytest.raises(OptionError, match=rf"n_trials={n} must be at least 1"):
+    with pytest.raises(OptionError, match=rf"n_trials={n} must be a whole number, at least 1"):
         at.minimize(objective, SPACE, n_trials=n)
 
 

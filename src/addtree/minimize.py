@@ -10,6 +10,7 @@ from typing import Any
 
 from addtree.errors import OptionError, TrialError
 from addtree.optimizer import Optimizer, Trial
+from addtree.parameters import is_whole
 from addtree.space import Space
 
 _log = logging.getLogger("addtree")
@@ -67,8 +68,8 @@ def minimize(
     >>> result.best_config["x1"], result.best_config["x2"], round(result.best_value, 2)
     (0, 0, 0.1)
     """
-    if n_trials < 1:
-        raise OptionError(f"n_trials={n_trials!r} must be at least 1")
+    if not is_whole(n_trials) or n_trials < 1:
+        raise OptionError(f"n_trials={n_trials!r} must be a whole number, at least 1")
     optimizer = Optimizer(space, **settings)
     for _ in range(n_trials):
         trial = optimizer.ask()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
 from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
-from addtree.parameters import as_float, is_number
+from addtree.parameters import as_float, is_number, is_whole
 from addtree.space import Config, Space
 from addtree.subset import informative
 from addtree.suggest import check_acquisition, suggest
@@ -92,9 +91,9 @@ class Optimizer:
         n_initial: int | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
-        if n_initial is not None and not (_is_whole(n_initial) and n_initial >= 1):
+        if n_initial is not None and not (is_whole(n_initial) and n_initial >= 1):
             raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
-        if seed is not None and not (_is_whole(seed) and seed >= 0):
+        if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self.space = space
         self.maximize = bool(maximize)
@@ -126,7 +125,7 @@ class Optimizer:
         """A configuration to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
             return self._ask_one()
-        if not _is_whole(n) or n < 1:
+        if not is_whole(n) or n < 1:
             raise OptionError(f"ask({n!r}): ask for at least one trial, a whole number of them")
         return [self._ask_one() for _ in range(n)]
 
@@ -240,7 +239,7 @@ class Optimizer:
 
     def _pending(self, trial: Any) -> Trial:
         number = trial.id if isinstance(trial, Trial) else trial
-        if not _is_whole(number) or int(number) not in self._trials:
+        if not is_whole(number) or int(number) not in self._trials:
             raise TrialError(
                 f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
             )
@@ -348,10 +347,6 @@ def _number(value: Any) -> float:
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
     return as_float(value)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

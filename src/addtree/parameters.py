@@ -33,6 +33,11 @@ def as_float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer of Python's or NumPy's; a bool is not meant as one."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def _bound(value: Any, what: str) -> float:
     """A finite Python float, or a SpaceError that says which bound is not one."""
     if not is_number(value) or not math.isfinite(as_float(value)):

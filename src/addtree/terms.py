@@ -95,7 +95,7 @@ def _interactions(encoding: Encoding) -> list[Term]:
             groups.append((*above, *encoding.below[i].tolist()))
         for columns in filter(None, groups):
             label = " × ".join(encoding.names[j] for j in columns)
-            label += f" | {_says(encoding, *gate[-1])}" if gate else ""
+            label += f" | {_says(encoding, *gate[-1])}" if gate else " | everywhere"
             terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
     return terms
 
