@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -211,6 +212,24 @@ def report(
 def explain(study: Name = None, storage: Storage = _STORAGE) -> None:
     """What was found and what was learned, in short."""
     print(explained(_built(study, storage)))
+
+
+@app.command()
+def paper(
+    experiment: Annotated[str, typer.Argument(help="synthetic, regression, compression, complexity or all.")],
+    out: Annotated[Path, typer.Option(help="Folder for the raw results, the page and its figures.")] = Path(
+        "paper-results"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="2 seeds, 25 iterations.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder that contains mnist/ (or set ADDTREE_DATA).")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes at a time.")] = 1,
+) -> None:
+    """Run the paper's experiments with its baselines; the same command again goes on where it stopped."""
+    from addtree.paper.command import run as run_experiment
+
+    if find_spec("matplotlib") is None:  # for the figures, at the end: better said at the start
+        raise AddTreeError("the paper's figures need matplotlib: pip install 'addtree[paper]'")
+    print(run_experiment(experiment, quick=quick, out=out, data=data, jobs=jobs))
 
 
 def _built(study: str | None, storage: str) -> Report:
