@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import shutil
@@ -135,6 +136,17 @@ def test_objectives_of_examples_take_any_configuration(name: str) -> None:
         if config["model"] not in seen:
             seen.add(config["model"])
             assert 0 <= target.objective(config) <= 1
+
+
+@pytest.mark.slow  # trains the network
+@pytest.mark.skipif("ADDTREE_DATA" not in os.environ, reason="MNIST: set ADDTREE_DATA to a folder that contains mnist/")
+def test_the_compression_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = load(ROOT / "examples" / "compression.py")
+    assert target.space is not None
+    assert target.space.n_paths == 4
+    whole = {"method1": "wp", "threshold1": 0.0, "method2": "wp", "threshold2": 0.0}
+    assert target.objective(whole) == pytest.approx(1.0)  # nothing pruned: all weights, no distance
 
 
 def test_the_variable_number_of_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
