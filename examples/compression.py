@@ -2,9 +2,9 @@
 
 addtree run examples/compression.py --trials 80 --seed 0
 
-The network (784-1000-1000-10) is trained on MNIST first, about a minute, and kept in `build/paper`. MNIST is read from the
-folder `mnist` in what ADDTREE_DATA names, else fetched with scikit-learn. The objective is the paper's: 0.01 times the
-squared distance of the outputs plus the share of weights that is left.
+The network (784-1000-1000-10) is trained on MNIST first, about a minute, and kept in `build/paper`. MNIST is read
+from the folder `mnist` in what ADDTREE_DATA names, else fetched with scikit-learn. The objective is the paper's: 0.01
+times the squared distance of the outputs plus the share of weights that is left.
 """
 
 from __future__ import annotations
