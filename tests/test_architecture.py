@@ -58,7 +58,11 @@ ORDER = (
     "cli",
 )
 # what is imported only when a function that needs it is called, and may therefore come later
-LATER = {"minimize": {"addtree.report"}, "report": {"addtree.report.html"}}
+LATER = {
+    "minimize": {"addtree.report"},
+    "report": {"addtree.report.html"},
+    "cli": {"addtree.paper.command"},
+}
 CORE_MAY_IMPORT = {"numpy", "scipy"}
 # and what the modules of each extra may import besides
 EXTRAS = {
