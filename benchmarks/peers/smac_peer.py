@@ -8,12 +8,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import ConfigSpace
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory.dataclasses import TrialValue
 
-from addtree import Categorical, Choice, Integer, Space
-from addtree.parameters import Parameter
+from addtree import Space
+from addtree.configspace import to_configspace
 from benchmarks.peers import Config
 
 BUDGET = 10_000  # more than any run asks for: the runner stops, not SMAC
@@ -21,15 +20,17 @@ INITIAL = 10  # as many initial points as the other peers take; SMAC's own defau
 
 
 class Smac:
-    """Ask and tell. Labels travel as their positions, which ConfigSpace accepts of any type."""
+    """Ask and tell."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        cs = to_configspace(space)
+        cs.seed(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scenario = Scenario(
-                configspace(space, seed),
+                cs,
                 deterministic=True,
                 n_trials=BUDGET,
                 seed=seed,
@@ -48,45 +49,9 @@ class Smac:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._info = self._smac.ask()
-        return self._space.validate(_values(self._space, dict(self._info.config)))
+        return self._space.validate(dict(self._info.config))
 
     def tell(self, config: Config, value: float) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._smac.tell(self._info, TrialValue(cost=value))
-
-
-def configspace(space: Space, seed: int) -> Any:
-    """A variable that stands at several places becomes one hyperparameter with an OR of the conditions."""
-    out = ConfigSpace.ConfigurationSpace(seed=seed)
-    made = {name: _hyperparameter(name, domain) for name, domain in space.variables.items()}
-    out.add(list(made.values()))
-    for name, ways in space.conditions.items():
-        # The last choice on the way is enough: it is itself active only where the others have led to it.
-        options: dict[str, list[int]] = {}
-        for location in ways:
-            if location:
-                choice, option = location[-1]
-                options.setdefault(choice, []).append(option)
-        parts = [ConfigSpace.InCondition(made[name], made[choice], values) for choice, values in options.items()]
-        if parts:
-            out.add(parts[0] if len(parts) == 1 else ConfigSpace.OrConjunction(*parts))
-    return out
-
-
-def _hyperparameter(name: str, domain: Parameter | Choice) -> Any:
-    if isinstance(domain, Choice):
-        return ConfigSpace.CategoricalHyperparameter(name, list(range(len(domain.labels))))
-    if isinstance(domain, Categorical):
-        return ConfigSpace.CategoricalHyperparameter(name, list(range(len(domain.values))))
-    if isinstance(domain, Integer):
-        return ConfigSpace.UniformIntegerHyperparameter(name, domain.low, domain.high, log=domain.log)
-    return ConfigSpace.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log)
-
-
-def _values(space: Space, raw: Config) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in raw.items():
-        domain = space.variables[name]
-        out[name] = domain.decode(int(value)) if isinstance(domain, Categorical | Choice) else value
-    return out

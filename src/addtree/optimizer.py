@@ -202,8 +202,8 @@ class Optimizer:
         return posterior, X, y
 
     def _fit_model(self, X: Array, y: Array, rng: np.random.Generator) -> _Model:
-        gram = self._covariance.gram(self._covariance.rows(X[informative(y, _MAX_FIT)]))
-        values = y[informative(y, _MAX_FIT)]
+        chosen = informative(y, _MAX_FIT)
+        gram, values = self._covariance.gram(self._covariance.rows(X[chosen])), y[chosen]
         last = None if self._model is None else self._model.fitted.theta
         if self._recipe.fit == "mle":
             fitted = fit(self._recipe, gram, values, start=last, restarts=2, rng=rng)

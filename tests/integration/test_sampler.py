@@ -15,22 +15,12 @@ from optuna.trial import TrialState
 from addtree import AddTreeError, Choice, Integer, Optimizer, Real, Space
 from addtree.optuna import AddTreeSampler
 from addtree.problems import synthetic
+from benchmarks.sampler import define_by_run
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-def papers_function(trial: optuna.Trial) -> float:
-    """The paper's synthetic function, define-by-run."""
-    config: dict[str, Any] = {"x1": trial.suggest_categorical("x1", [0, 1])}
-    choice, shared = ("x3", "r9") if config["x1"] else ("x2", "r8")
-    config[shared] = trial.suggest_float(shared, 0, 1)
-    config[choice] = trial.suggest_categorical(choice, [0, 1])
-    leaf = f"x{4 + 2 * config['x1'] + config[choice]}"
-    config[leaf] = trial.suggest_float(leaf, -1, 1)
-    return synthetic().objective(config)
 
 
 def layers(trial: optuna.Trial) -> float:
@@ -51,7 +41,7 @@ def optimized(objective: Callable[[optuna.Trial], float], n: int, **settings: An
 
 def test_unchanged_define_by_run_code_is_optimised_as_a_tree() -> None:
     """The median of ten seeds, as `benchmarks/sampler.py` measures it; a single one may be slow."""
-    best = [optimized(papers_function, 30, seed=seed).best_value for seed in range(10)]
+    best = [optimized(define_by_run, 30, seed=seed).best_value for seed in range(10)]
     assert median(best) - 0.1 <= 10**-3.5
 
 
@@ -71,7 +61,7 @@ def test_startup_reaches_every_option() -> None:
 
 def test_a_declared_space_gives_what_the_optimizer_gives() -> None:
     problem = synthetic()
-    study = optimized(papers_function, 20, space=problem.space, seed=3)
+    study = optimized(define_by_run, 20, space=problem.space, seed=3)
     optimizer = Optimizer(problem.space, seed=3)
     for trial in study.trials:
         asked = optimizer.ask()
@@ -96,9 +86,9 @@ def test_a_seed_makes_it_reproducible() -> None:
 
 
 def test_maximising_is_minimising_the_negative() -> None:
-    least = optimized(papers_function, 15, seed=2)
+    least = optimized(define_by_run, 15, seed=2)
     largest = optuna.create_study(direction="maximize", sampler=AddTreeSampler(seed=2))
-    largest.optimize(lambda trial: -papers_function(trial), n_trials=15)
+    largest.optimize(lambda trial: -define_by_run(trial), n_trials=15)
     assert params_of(least) == params_of(largest)
 
 
@@ -202,22 +192,22 @@ def test_what_waits_counts_as_pending() -> None:
 
 def test_threads_share_one_sampler() -> None:
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
-    study.optimize(papers_function, n_trials=24, n_jobs=2)
+    study.optimize(define_by_run, n_trials=24, n_jobs=2)
     assert len({tuple(sorted(p.items())) for p in params_of(study)}) == 24
 
 
 def test_a_pickled_sampler_goes_on_and_leaves_its_memory_behind() -> None:
-    study = optimized(papers_function, 12, seed=0)
+    study = optimized(define_by_run, 12, seed=0)
     copy = pickle.loads(pickle.dumps(study.sampler))
     assert len(pickle.dumps(copy)) < 1000
     study.sampler = copy
-    study.optimize(papers_function, n_trials=3)
+    study.optimize(define_by_run, n_trials=3)
     assert len(study.trials) == 15
 
 
 def test_one_sampler_in_two_studies() -> None:
     sampler = AddTreeSampler(seed=0)
-    for objective in (papers_function, layers):
+    for objective in (define_by_run, layers):
         study = optuna.create_study(sampler=sampler)
         study.optimize(objective, n_trials=12)
         assert len(study.trials) == 12
@@ -225,17 +215,17 @@ def test_one_sampler_in_two_studies() -> None:
 
 def test_a_storage_gives_the_same_as_memory(tmp_path: Path) -> None:
     study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'a.db'}", sampler=AddTreeSampler(seed=0))
-    study.optimize(papers_function, n_trials=14)
-    assert params_of(study) == params_of(optimized(papers_function, 14, seed=0))
+    study.optimize(define_by_run, n_trials=14)
+    assert params_of(study) == params_of(optimized(define_by_run, 14, seed=0))
 
 
 def test_enqueued_configurations_are_run_as_they_are() -> None:
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
-    study.optimize(papers_function, n_trials=3)
+    study.optimize(define_by_run, n_trials=3)
     fixed = {"x1": 1, "r9": 0.25, "x3": 0, "x6": 0.5}
     study.enqueue_trial(fixed)
     study.enqueue_trial({"x1": 0})
-    study.optimize(papers_function, n_trials=2)
+    study.optimize(define_by_run, n_trials=2)
     assert study.trials[3].params == fixed
     assert study.trials[4].params["x1"] == 0
 

@@ -159,10 +159,6 @@ def _curve(curve: Curve) -> go.Figure:
     return figure
 
 
-def _hover(names: list[str], curve: Curve) -> list[str]:
-    return [f"{n}: {number(m)} ± {number(1.96 * s)}" for n, m, s in zip(names, curve.mean, curve.std, strict=True)]
-
-
 def _points(figure: go.Figure, curve: Curve, x: list[Any]) -> None:
     figure.add_scatter(
         x=x,
