@@ -1,7 +1,7 @@
 import numpy as np
 
 from addtree import Choice, Real, Space
-from addtree.candidates import candidates
+from addtree.candidates import candidates, neglected, within
 from addtree.encoding import Encoding
 
 unit = Real(0, 1)
@@ -38,3 +38,41 @@ def test_nothing_given_is_changed():
     before = X.copy()
     candidates(encoding, X, np.arange(5.0), np.random.default_rng(0))
     np.testing.assert_array_equal(X, before)
+
+
+def seen(*counts):
+    """Rows and values with so many evaluations of each option of SPACE, the last of them the worst."""
+    encoding, rng = Encoding(SPACE), np.random.default_rng(0)
+    X = np.concatenate([encoding.enter(encoding.sample(n, rng), 1 + o, rng) for o, n in enumerate(counts)])
+    return encoding, X, np.repeat(np.arange(len(counts), dtype=float), counts)
+
+
+def test_the_option_seen_least_is_the_neglected_one():
+    rng = np.random.default_rng(0)
+    assert neglected(*seen(20, 2, 4), rng) == 2
+    assert neglected(*seen(20, 4, 0), rng) == 3
+    assert neglected(*seen(5, 4, 3), rng) is None  # near enough to its share
+    assert {neglected(*seen(20, 0, 0), rng) for _ in range(20)} == {2, 3}
+    assert neglected(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), rng) is None
+
+
+def test_an_option_that_always_fails_is_left_alone_one_that_failed_once_is_not():
+    rng = np.random.default_rng(0)
+    assert neglected(*seen(20, 10, 3), rng) is None
+    assert neglected(*seen(20, 10, 1), rng) == 3
+    encoding, X, value = seen(20, 10, 3)
+    value[-1] = 0.5
+    assert neglected(encoding, X, value, rng) == 3
+
+
+def test_candidates_within_a_branch_are_all_there_and_valid():
+    nested = Space(c=Choice(a=Space(y=unit), b=Space(d=Choice(p=Space(u=unit), q=Space(v=unit)), w=unit)), x=unit)
+    encoding, rng = Encoding(nested), np.random.default_rng(0)
+    X = encoding.sample(12, rng)
+    for node in range(1, len(nested.nodes)):
+        found = encoding.snap(within(encoding, X, np.arange(12.0), node, rng))
+        assert encoding.inside(found, node).all()
+        for row in found:
+            nested.validate(encoding.decode(row))
+    best = X[0, encoding.index["x"]]
+    assert np.sum(np.abs(found[:, encoding.index["x"]] - best) < 1e-4) > 5  # incumbents, brought there with the rest kept

@@ -1,7 +1,7 @@
 import numpy as np
 
 from addtree import Categorical, Choice, Real, Space
-from addtree.design import _deal, cover, design_size, initial_design
+from addtree.design import _deal, cover, design_size, initial_design, shares
 from addtree.encoding import Encoding
 
 unit = Real(0, 1)
@@ -14,6 +14,15 @@ def test_cover_counts_what_it_takes_to_see_every_option():
     assert cover(Encoding(Space(x=unit)))[0] == 1
     assert design_size(Encoding(Space(x=unit))) == 8
     assert design_size(Encoding(Space(c=Choice({i: Space() for i in range(100)})))) == 24
+
+
+def test_a_node_has_a_share_in_proportion_to_what_lies_below():
+    nested = Choice(a=Space(d=Choice({1: Space(), 2: Space(), 3: Space()})), b=Space())
+    np.testing.assert_allclose(shares(Encoding(Space(c=nested))), [1, 3 / 4, 1 / 4, 1 / 4, 1 / 4, 1 / 4])
+    encoding = Encoding(Space(c=nested, e=Choice(u=Space(), v=Space())))
+    X = initial_design(encoding, 40, np.random.default_rng(0))
+    found = [np.mean(encoding.inside(X, i)) for i in range(len(encoding.space.nodes))]
+    np.testing.assert_allclose(found, shares(encoding), atol=0.06)
 
 
 def test_no_option_gets_two_before_every_one_has_one():

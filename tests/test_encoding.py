@@ -59,3 +59,21 @@ def test_options_are_drawn_alike(encoding):
     X = encoding.sample(2000, np.random.default_rng(0))
     assert np.mean(X[:, 1]) == pytest.approx(0.5, abs=0.05)
     assert np.nanmean(X[:, 0]) == pytest.approx(0.5, abs=0.05)
+
+
+def test_entering_a_node_takes_the_options_to_it_and_keeps_the_rest():
+    unit = Real(0, 1)
+    nested = Space(x=unit, c=Choice(a=Space(y=unit), b=Space(d=Choice(p=Space(u=unit), q=Space(v=unit)))))
+    encoding, rng = Encoding(nested), np.random.default_rng(0)
+    X = encoding.sample(30, rng)
+    before = X.copy()
+    for node, entry in enumerate(nested.nodes):
+        found = encoding.enter(X, node, rng)
+        assert encoding.inside(found, node).all()
+        np.testing.assert_array_equal(found[:, encoding.index["x"]], X[:, encoding.index["x"]])
+        already = encoding.inside(X, node)
+        np.testing.assert_array_equal(found[already], X[already])
+        assert 0 < already.sum() <= 30 - 5 * (len(entry.location) > 0)
+        for row in found:
+            nested.validate(encoding.decode(row))
+    np.testing.assert_array_equal(X, before)

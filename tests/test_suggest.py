@@ -6,7 +6,7 @@ from addtree.covariance import Hyperparameters
 from addtree.errors import OptionError
 from addtree.gp import Posterior
 from addtree.sample_path import SamplePath
-from addtree.suggest import _stalled, check_acquisition, suggest
+from addtree.suggest import check_acquisition, suggest
 from tests.strategies import COVARIANCES, build
 
 unit = Real(0, 1)
@@ -66,15 +66,33 @@ def test_logei_beats_every_random_row():
     assert goal(*posterior.predict(k.rows(row[None])))[0][0] >= anywhere.max() - 1e-6
 
 
-def test_a_run_that_stalls_aims_lower_every_other_turn():
-    encoding, _, posterior, X, _ = setting("additive+interactions")
-    stalled = np.array([0.0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
-    assert _stalled(stalled)
-    assert not _stalled(stalled[:6])
-    assert not _stalled(np.arange(12.0)[::-1])
-    going = np.arange(12.0)[::-1]
-    odd = [ask("logei", encoding, posterior, X, y, turn=1) for y in (stalled, going)]
-    assert not np.array_equal(odd[0], odd[1], equal_nan=True)
+def test_suggestions_take_turns():
+    from addtree.acquisition import log_expected_improvement
+
+    encoding, k, posterior, X, z = setting("additive+interactions")
+    goal = log_expected_improvement(float(posterior.means().min()))
+    plain, lower, local = (ask("logei", encoding, posterior, X, z, turn=turn) for turn in (9, 13, 11))
+    by_goal = [goal(*posterior.predict(k.rows(row[None])))[0][0] for row in (plain, lower, local)]
+    assert by_goal[0] >= max(by_goal[1:])
+    best, c = X[np.argmin(z)], encoding.index["c"]
+    assert local[c] == best[c]  # close to the best means in its branch
+
+
+def test_a_neglected_branch_has_its_turn_again():
+    encoding, k, _, X, _ = setting("additive+interactions")
+    c = encoding.index["c"]
+    X = np.concatenate([encoding.enter(encoding.sample(30, np.random.default_rng(1)), 1, np.random.default_rng(2)), X])
+    X = X[(X[:, c] == 0) | (np.cumsum(X[:, c] != 0) <= 2)]
+    seen = set(X[:, c])
+    z = np.where(X[:, c] == 0, -1.0, 3.0) + 0.01 * X[:, encoding.index["x"]]
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 3.0), 1e-6)
+    posterior = Posterior.of(k, hyper, k.rows(X), z)
+    taken = set(encoding.keys(X))
+    options = [ask("logei", encoding, posterior, X, z, turn=turn, taken=taken)[c] for turn in (36, 45, 37, 38, 39)]
+    assert options[0] != 0
+    assert options[1] != 0
+    assert options[2:] == [0.0, 0.0, 0.0]
+    assert 0.0 in seen
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from addtree.design import shares
 from addtree.encoding import Array, Encoding
 
 _ANYWHERE = 128  # uniform over the space
 _NEAR = 96  # around the incumbents
 _ACROSS = 48  # incumbents with one choice changed
 _INCUMBENTS = 6
+_NEGLECTED = 0.5  # of its share of the evaluations: what an option is seen less than to count as neglected
+_ENOUGH = 3  # evaluations, all of them as bad as can be, after which an option is not probed any more
 _WIDTHS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)  # of the unit interval
 
 
@@ -21,6 +24,28 @@ def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Genera
     if len(best):
         parts += [near(encoding, best, rng), _across(encoding, best, X[order], rng)]
     return np.concatenate(parts)
+
+
+def neglected(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> int | None:
+    """The node that was seen least for its share of a balanced design, if it was seen far less.
+
+    A node whose every evaluation is as bad as the worst of all (as a failed one counts) is left alone after a few.
+    """
+    found = []
+    for node, share in enumerate(shares(encoding)):
+        seen = encoding.inside(X, node)
+        hopeless = np.sum(seen) >= _ENOUGH and np.all(value[seen] == np.max(value))
+        if np.sum(seen) < _NEGLECTED * share * len(X) and not hopeless:
+            found.append((np.sum(seen) / share, rng.random(), node))
+    return min(found)[2] if found else None
+
+
+def within(encoding: Encoding, X: Array, value: Array, node: int, rng: np.random.Generator) -> Array:
+    """Candidates that all take the options to a node: around the best seen there, and others, brought there."""
+    ranked = X[np.argsort(value, kind="stable")]
+    there = ranked[encoding.inside(ranked, node)][:_INCUMBENTS]
+    rows = encoding.enter(candidates(encoding, X, value, rng), node, rng)
+    return np.concatenate([rows, near(encoding, there, rng)]) if len(there) else rows
 
 
 def near(encoding: Encoding, best: Array, rng: np.random.Generator) -> Array:
@@ -55,11 +80,7 @@ def _across(encoding: Encoding, best: Array, ranked: Array, rng: np.random.Gener
     rows = []
     for b, j, o, options in flips:
         old = best[b]
-        new = old.copy()[None]
-        at = np.array([0])
-        encoding.clear(new, options[int(old[j])], at)
-        new[0, j] = o
-        encoding.fill(new, options[o], at, rng)
+        new = encoding.enter(old[None], options[o], rng)
         donors = np.flatnonzero(ranked[:, j] == o)
         if len(donors) and rng.random() < 0.7:
             columns = encoding.below[options[o]]

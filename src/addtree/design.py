@@ -19,6 +19,18 @@ def cover(encoding: Encoding) -> list[int]:
     return needed
 
 
+def shares(encoding: Encoding) -> Array:
+    """Per node, the part of the initial design that goes there: in proportion to what lies below."""
+    needed = cover(encoding)
+    share = np.ones(len(needed))
+    for i, choices in enumerate(encoding.node_choices):
+        for _, options in choices:
+            total = sum(needed[o] for o in options)
+            for o in options:
+                share[o] = share[i] * needed[o] / total
+    return share
+
+
 def design_size(encoding: Encoding, visits: int = 2) -> int:
     """How many configurations the initial design has by default: so many visits to every option."""
     return min(max(_LEAST, visits * cover(encoding)[0]), _MOST)

@@ -116,6 +116,27 @@ class Encoding:
         """Make everything that hangs at and below a node inactive in `X[rows]`."""
         X[np.ix_(rows, self.below[node])] = np.nan
 
+    def enter(self, X: Array, node: int, rng: np.random.Generator) -> Array:
+        """The same rows with the options taken that lead to a node; what they open is drawn at random (not snapped)."""
+        X = X.copy()
+        here = 0
+        for name, option in self.space.nodes[node].location:
+            j = self.index[name]
+            options = dict(self.node_choices[here])[j]
+            here = options[option]
+            rows = np.flatnonzero(X[:, j] != option)
+            for other in options:
+                self.clear(X, other, rows)
+            X[rows, j] = option
+            self.fill(X, here, rows, rng)
+        return X
+
+    def inside(self, X: Array, node: int) -> NDArray[np.bool_]:
+        """Which rows have the options taken that lead to a node."""
+        location = self.space.nodes[node].location
+        columns, codes = [self.index[name] for name, _ in location], [option for _, option in location]
+        return np.asarray(np.all(X[:, columns] == codes, axis=1))
+
     @cached_property
     def node_columns(self) -> tuple[tuple[int, ...], ...]:
         """Per node, the columns of its own parameters."""

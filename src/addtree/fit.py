@@ -41,7 +41,7 @@ class Recipe:
     """What the user says of the model.
 
     noise  None to learn it, else the standard deviation of an evaluation, in the units of the objective
-    warp   whether to clip wild values and learn the output transform
+    warp   whether to squeeze wild values and learn the output transform
     """
 
     covariance: str = "additive+interactions"
@@ -117,7 +117,7 @@ class Fitted:
 
 
 def _output(recipe: Recipe, y: Array) -> Output:
-    return Output.of(y, centred=not recipe.as_published, clipped=recipe.warps)
+    return Output.of(y, centred=not recipe.as_published, squeezed=recipe.warps)
 
 
 def _hyper(theta: Array, covariance: Covariance) -> Hyperparameters:

@@ -1,8 +1,9 @@
 """From observed values y to the scale z of the model, and back.
 
-    s = (y - centre) / scale          z = yj(s; λ)
+    s = (squeeze(y) - centre) / scale          z = yj(s; λ)
 
-`yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a minimiser looks,
+`squeeze` lets values far above the median count less, in order still: a bad branch shows in which direction it gets
+better. `yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a minimiser looks,
 and squeezes the high ones. λ is learned with the hyperparameters, inside the likelihood (see `fit`).
 """
 
@@ -15,7 +16,8 @@ import numpy as np
 from addtree.encoding import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # below, a quotient of two floats means nothing
-_WILD = 2.0  # values further above the median than so many times (median - least) are clipped there
+_WILD = 2.0  # values further above the median than so many times (median - least) are squeezed
+_FARTHEST = 100.0  # squeezed values count up to so many times that distance beyond
 
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
@@ -35,27 +37,42 @@ def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
     return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
 
 
+def _squeeze(y: Array, cap: float, width: float) -> Array:
+    """y up to the cap; beyond it an excess e counts as width · log(1 + e / width): less, but still in order."""
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _FARTHEST)  # halves: see `standardise`
+    return np.asarray(np.minimum(y, cap) + width * np.log1p(excess))
+
+
+def _stretch(y: Array, cap: float, width: float) -> Array:
+    """What `_squeeze` undoes, as far as it can be undone."""
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(_FARTHEST))
+    return np.asarray(np.minimum(y, cap) + width * np.expm1(excess))
+
+
 @dataclass(frozen=True)
 class Output:
-    """The transform of one set of observations."""
+    """The transform of one set of observations. Values above the cap count less the further they are above."""
 
     centre: float
     scale: float
     cap: float
+    width: float
     power: float = 1.0
 
     @classmethod
-    def of(cls, y: Array, *, centred: bool, clipped: bool) -> Output:
+    def of(cls, y: Array, *, centred: bool, squeezed: bool) -> Output:
         """Standardise; without centring, divide by the root mean square. Constant values keep scale 1."""
-        cap = np.inf
-        if clipped and len(y):
+        cap, width = np.inf, 1.0
+        if squeezed and len(y):
             middle, least = 2.0 * float(np.median(0.5 * y)), float(np.min(y))
-            cap = middle + _WILD * (middle - least) if middle > least else np.inf
-            y = np.minimum(y, cap)
+            wild = _WILD * (middle - least)
+            if 0.0 < wild < np.inf:
+                cap, width = middle + wild, wild
+            y = _squeeze(y, cap, width)
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # squares of 1e300 and of 1e-300 are no floats
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
-        return cls(centre * unit, max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE), cap)
+        return cls(centre * unit, max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE), cap, width)
 
     def with_power(self, power: float) -> Output:
         """The same with another λ."""
@@ -64,7 +81,7 @@ class Output:
     def standardise(self, y: Array) -> Array:
         """y to s."""
         # Halves, exactly the same otherwise: the difference of 1e308 and -1e308 is no float, that of their halves is.
-        return np.asarray((0.5 * np.minimum(y, self.cap) - 0.5 * self.centre) / (0.5 * self.scale))
+        return np.asarray((0.5 * _squeeze(y, self.cap, self.width) - 0.5 * self.centre) / (0.5 * self.scale))
 
     def forward(self, y: Array) -> Array:
         """y to z."""
@@ -80,7 +97,7 @@ class Output:
                 down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
             s = np.where(z >= 0, up, -down)
         with np.errstate(over="ignore"):
-            return np.asarray(2.0 * (0.5 * self.centre + 0.5 * self.scale * s))
+            return _stretch(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width)
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:

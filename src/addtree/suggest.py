@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from addtree.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
-from addtree.candidates import candidates, near
+from addtree.candidates import candidates, near, neglected, within
 from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Posterior
 from addtree.maximize import View, decomposed, joint
 from addtree.sample_path import SamplePath
 
-_STALL = 6  # evaluations without progress, after which suggestions take turns:
-_CYCLE, _FURTHER, _LOCAL = 3, 1, 2  # as before, aiming lower, and close to the best (where the model may be too rough)
-_PROGRESS = 1e-3  # of (median - best): a gain of less than that over _STALL evaluations is none
-_AIM = 0.1  # of (median - best): how much lower such a suggestion aims
+# Expected improvement trusts the model. By turns a suggestion guards against what the model may have wrong: it aims lower
+# than the best, or looks close to the best only (the model may be too rough there), or in a branch hardly seen.
+_CYCLE, _FURTHER, _LOCAL = 3, 1, 2
+_AIM = 0.1  # of (median - best): how much lower
 
 
 def check_acquisition(acquisition: str, covariance: str) -> None:
@@ -46,9 +48,9 @@ def suggest(
     """
     covariance, t = posterior.covariance, len(y) + 1
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
-    if acquisition == "logei" and turn % _CYCLE == _LOCAL and _stalled(y):
-        local = near(encoding, X[[np.argmin(y)]], rng)
-        found = joint(view, covariance, encoding, _goal(acquisition, posterior, encoding, X, y, turn), local, taken)
+    goal = _goal(acquisition, posterior, encoding, X, y, turn)
+    if acquisition == "logei" and (rows := _elsewhere(encoding, X, y, turn, rng)) is not None:
+        found = joint(view, covariance, encoding, goal, rows, taken)
         if found is not None:
             return found
     starts = [candidates(encoding, X, y, rng)]
@@ -65,9 +67,19 @@ def suggest(
         if additive and encoding.keys(row[None])[0] not in taken:
             return row
         starts.append(row[None])
-    return joint(
-        view, covariance, encoding, _goal(acquisition, posterior, encoding, X, y, turn), np.concatenate(starts), taken
-    )
+    return joint(view, covariance, encoding, goal, np.concatenate(starts), taken)
+
+
+def _elsewhere(encoding: Encoding, X: Array, y: Array, turn: int, rng: np.random.Generator) -> Array | None:
+    """Candidates of a turn that does not look everywhere; None where it does."""
+    if _is_triangular(turn) and (node := neglected(encoding, X, y, rng)) is not None:
+        return within(encoding, X, y, node, rng)
+    return near(encoding, X[[np.argmin(y)]], rng) if turn % _CYCLE == _LOCAL else None
+
+
+def _is_triangular(turn: int) -> bool:
+    """1, 3, 6, 10, 15, ...: often at first, ever more rarely, and never for good the last time."""
+    return math.isqrt(8 * turn + 1) ** 2 == 8 * turn + 1
 
 
 def _goal(acquisition: str, posterior: Posterior, encoding: Encoding, X: Array, y: Array, turn: int) -> Acquisition:
@@ -79,13 +91,5 @@ def _goal(acquisition: str, posterior: Posterior, encoding: Encoding, X: Array, 
         return ucb(beta(dimension, len(y) + 1))
     means = posterior.means()
     best = float(np.min(means))
-    further = turn % _CYCLE == _FURTHER and _stalled(y)
-    return log_expected_improvement(best - _AIM * (float(np.median(means)) - best) * further)
-
-
-def _stalled(y: Array) -> bool:
-    """Whether the last evaluations brought no progress worth the name."""
-    if len(y) <= _STALL:
-        return False
-    gained = np.min(y[:-_STALL]) - np.min(y)
-    return bool(gained < _PROGRESS * (np.median(y) - np.min(y)))
+    lower = _AIM * (float(np.median(means)) - best) if turn % _CYCLE == _FURTHER else 0.0
+    return log_expected_improvement(best - lower)
