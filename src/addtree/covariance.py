@@ -16,18 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from addtree.encoding import Array
 from addtree.terms import ACTIVE, Kind, Term
 
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
-Counted: TypeAlias = Mask | csc_array  # B x T: which terms count for which moving point
 
 _SQRT5 = np.sqrt(5.0)
 _ALWAYS = -2  # the code of a condition that holds in every row
@@ -71,6 +70,31 @@ def stack(first: Rows, second: Rows) -> Rows:
 
 
 @dataclass(frozen=True)
+class TermPoints:
+    """Which terms count for which points: pairs of a term and a point, sorted by term."""
+
+    term: Index
+    point: Index
+
+    @classmethod
+    def of_mask(cls, counted: Mask) -> TermPoints:
+        """Those that a B x T matrix marks."""
+        return cls(*np.nonzero(counted.T))
+
+    @cached_property
+    def _starts(self) -> Index:
+        return np.searchsorted(self.term, np.arange(self.term.max(initial=-1) + 2))
+
+    def of(self, t: int) -> Index:
+        """The points for which term t counts."""
+        starts = self._starts
+        return self.point[starts[t] : starts[t + 1]] if t + 1 < len(starts) else self.point[:0]
+
+
+Counted: TypeAlias = Mask | TermPoints
+
+
+@dataclass(frozen=True)
 class Hyperparameters:
     """Amplitudes (T), lengthscales (S) and the noise variance, all positive."""
 
@@ -108,7 +132,8 @@ class Covariance:
         return [t for t, term in enumerate(self.terms) if term.kind == kind]
 
     @cached_property
-    def _categorical(self) -> Mask:
+    def categorical(self) -> Mask:
+        """Which columns hold categories."""
         return np.array(self.n_codes) > 0
 
     @cached_property
@@ -146,6 +171,14 @@ class Covariance:
         numbers = np.array([[number[pair] for pair in gate] for gate in gates], dtype=np.intp)
         return columns, codes, numbers.reshape(len(gates), width)
 
+    @cached_property
+    def _reads(self) -> list[tuple[Index, Index]]:
+        return [(np.array(t.columns, dtype=np.intp), np.array(t.scales, dtype=np.intp)) for t in self.terms]
+
+    def reads(self, t: int) -> tuple[Index, Index]:
+        """The columns that term t reads, and the number of each one's lengthscale."""
+        return self._reads[t]
+
     def term_features(self, t: int) -> tuple[Index, Index]:
         """The features that term t reads, and the number of each one's lengthscale."""
         return self._term_features[t]
@@ -157,7 +190,7 @@ class Covariance:
 
     def by_columns(self, by_features: Array) -> Array:
         """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
-        return np.where(self._categorical, 0.0, by_features[:, : len(self.n_codes)])
+        return np.where(self.categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
         """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
@@ -166,7 +199,7 @@ class Covariance:
         held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
         active = np.asarray(np.all(held[:, gates], axis=2))
         imputed = self.impute(X)
-        features = [np.where(self._categorical, 0.0, imputed)]
+        features = [np.where(self.categorical, 0.0, imputed)]
         features += [(imputed[:, j, None] == np.arange(-1, k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
         return Rows(imputed, active, np.concatenate(features, axis=1))
 
@@ -175,7 +208,7 @@ class Covariance:
 
         Only a term that reads more than its gate makes active (across independent choices) ever sees these.
         """
-        return np.where(np.isnan(X), np.where(self._categorical, -1.0, 0.5), X)
+        return np.where(np.isnan(X), np.where(self.categorical, -1.0, 0.5), X)
 
     # ------------------------------------------------------------------ values
 
@@ -217,164 +250,163 @@ class Covariance:
     ) -> Points:
         """The cross-covariance of moving points with rows, as a function of where the points are."""
         row = np.arange(len(X)) if row is None else row
-        return Points(self, hyper, rows, X, csc_array(counted), row)
+        counted = counted if isinstance(counted, TermPoints) else TermPoints.of_mask(counted)
+        return Points(self, hyper, rows, X, counted, row)
 
-    def squared_distance(self, column: int, u: Array, v: Array) -> Array:
-        """Δ² in one column."""
-        return (u != v).astype(float) if self.n_codes[column] else (u - v) ** 2
-
-
-def _split(smooth: Sequence[bool], sizes: Sequence[int]) -> int:
-    """How many of the concatenated pairs belong to smooth terms, which come first."""
-    return sum(size for is_smooth, size in zip(smooth, sizes, strict=True) if is_smooth)
+    def squared_distance(self, columns: Index, U: Array, V: Array) -> Array:
+        """Δ² in these columns, which are the last axis of U and V."""
+        delta = U - V
+        return np.where(self.categorical[columns], delta != 0.0, delta * delta)
 
 
 def _kernel(r2: Array, n_smooth: int) -> tuple[Array, Array]:
     """κ and dκ/dr² of pairs, the first `n_smooth` of which belong to smooth terms."""
-    if n_smooth == len(r2):
-        return squared_exponential(r2)
-    if n_smooth == 0:
-        return matern52(r2)
-    parts = squared_exponential(r2[:n_smooth]), matern52(r2[n_smooth:])
-    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    k, dk = np.empty_like(r2), np.empty_like(r2)
+    k[:n_smooth], dk[:n_smooth] = squared_exponential(r2[:n_smooth])
+    k[n_smooth:], dk[n_smooth:] = matern52(r2[n_smooth:])
+    return k, dk
 
 
-def _scatter(index: Index, values: Array, size: int) -> Array:
+def scatter(index: Index, values: Array, size: int) -> Array:
     """A vector of this size with each value added at its index."""
     return np.bincount(index, values, minlength=size).astype(np.float64, copy=False)
 
 
-class Gram:
-    """K(θ) of fixed rows, without noise: `value` computes it, `gradient` pulls a weight matrix back to θ.
+def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    """The concatenation, also of nothing."""
+    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
 
-    The pairs are those below the diagonal, where κ < 1; on the diagonal a term is its amplitude.
+
+class Gram:
+    """K(θ) of fixed rows, without noise, by pairs of rows.
+
+    The pairs (`i`, `j`) are those of rows i > j in which a term is active, term after term: the smooth ones, the rough
+    ones, and at last the constant ones, whose κ is 1. On the diagonal a term is its amplitude.
     """
 
     def __init__(self, covariance: Covariance, rows: Rows) -> None:
-        self.covariance, self.rows, self._n = covariance, rows, len(rows)
+        self.covariance, self.rows = covariance, rows
         self._active = rows.active.astype(float)
-        flat, terms, sizes, entries = [], [], [], []
-        offset = 0
-        for t in covariance.varying:
-            term = covariance.terms[t]
+        below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
+        terms, first, second, delta2, scales, widths = [], [], [], [], [], []
+        for t in (*covariance.varying, *np.flatnonzero(covariance.constant).tolist()):
             on = np.flatnonzero(rows.active[:, t])
-            if len(on) < 2:
+            size = len(on) * (len(on) - 1) // 2
+            if size == 0:
                 continue
-            i, j = np.tril_indices(len(on), -1)
-            i, j = on[i], on[j]
-            flat.append(i * self._n + j)
+            i, j = below[0][:size], below[1][:size]
             terms.append(t)
-            sizes.append(len(i))
-            for column, scale in zip(term.columns, term.scales, strict=True):
-                delta2 = covariance.squared_distance(column, rows.X[i, column], rows.X[j, column])
-                entries.append((np.arange(offset, offset + len(i)), scale, delta2 / len(term.columns)))
-            offset += len(i)
-        self._flat = np.concatenate(flat) if flat else np.empty(0, dtype=np.intp)
-        self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array(sizes, dtype=np.intp)
+            first.append(on[i])
+            second.append(on[j])
+            if not covariance.constant[t]:
+                columns, used = covariance.reads(t)
+                values = rows.X[on[:, None], columns]
+                delta2.append((covariance.squared_distance(columns, values[i], values[j]) / len(columns)).ravel())
+                scales.append(np.tile(used, size))
+                widths.append(np.full(size, len(columns)))
+        self.i, self.j = _joined(first, np.intp), _joined(second, np.intp)
+        self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array([len(x) for x in first], dtype=np.intp)
         self._starts = np.cumsum(self._sizes) - self._sizes
-        self._n_smooth = _split([covariance.terms[t].smooth for t in terms], sizes)
-        self._delta2 = _sparse(entries, (offset, covariance.n_scales))
-        self._delta2_t = csr_array(self._delta2.T)
+        self._n_varying = sum(len(x) for x in widths)
+        self._n_smooth = sum(len(x) for x, t in zip(widths, terms, strict=False) if covariance.terms[t].smooth)
+        ends = np.cumsum(_joined([np.zeros(1, dtype=np.intp), *widths], np.intp))
+        shape = (self._n_varying, covariance.n_scales)
+        self._delta2 = csr_array((_joined(delta2, np.float64), _joined(scales, np.intp), ends), shape=shape)
+        self._delta2_t = self._delta2.T
+
+    def pairs(self, hyper: Hyperparameters) -> tuple[Array, Array, Callable[[Array, Array], tuple[Array, Array]]]:
+        """What each pair adds to K, the diagonal of K (n), and the function that turns derivatives by these two into
+
+        ones by log amplitudes (T) and log lengthscales (S).
+        """
+        inverse2 = hyper.lengthscales**-2
+        k, dk = _kernel(self._delta2 @ inverse2, self._n_smooth)
+        values = np.repeat(hyper.amplitudes[self._terms], self._sizes)
+        by_r2 = values[: self._n_varying] * dk
+        values[: self._n_varying] *= k
+
+        def pull_back(by_values: Array, by_diagonal: Array) -> tuple[Array, Array]:
+            by_amplitude = (by_diagonal @ self._active) * hyper.amplitudes
+            if len(values):
+                by_amplitude[self._terms] += np.add.reduceat(by_values * values, self._starts)
+            by_inverse2 = self._delta2_t @ (by_values[: self._n_varying] * by_r2)
+            return by_amplitude, -2.0 * by_inverse2 * inverse2
+
+        return values, self._active @ hyper.amplitudes, pull_back
 
     def value(self, hyper: Hyperparameters) -> Array:
-        """K, n x n; keeps what `gradient` needs."""
-        n = self._n
-        self._inverse2 = hyper.lengthscales**-2
-        self._k, self._dk = _kernel(self._delta2 @ self._inverse2, self._n_smooth)
-        self._a = np.repeat(hyper.amplitudes[self._terms], self._sizes)
-        below = _scatter(self._flat, self._a * self._k, n * n).reshape(n, n)
-        K = np.asarray(below + below.T)
-        K[np.diag_indices(n)] = self._active @ np.where(self.covariance.constant, 0.0, hyper.amplitudes)
-        Z = self._active[:, self.covariance.constant]
-        if Z.size:
-            K += (Z * hyper.amplitudes[self.covariance.constant]) @ Z.T
-        return K
-
-    def gradient(self, hyper: Hyperparameters, W: Array) -> tuple[Array, Array]:
-        """The derivative of sum(W * K), W symmetric, by log amplitudes (T) and log lengthscales (S)."""
-        by_amplitude = self._active.T @ np.diagonal(W)
-        w = 2.0 * W.ravel()[self._flat]  # a pair stands twice in K
-        if len(w):
-            by_amplitude[self._terms] += np.add.reduceat(w * self._k, self._starts)
-        constant = self.covariance.constant
-        Z = self._active[:, constant]
-        by_amplitude[constant] = np.sum((W @ Z) * Z, axis=0)
-        by_scale = self._delta2_t @ (w * self._a * self._dk)
-        return by_amplitude * hyper.amplitudes, -2.0 * by_scale * self._inverse2
-
-
-def _sparse(entries: list[tuple[Index, int, Array]], shape: tuple[int, int]) -> csr_array:
-    """Rows of pairs, columns of lengthscales."""
-    if not entries:
-        return csr_array(shape)
-    rows = np.concatenate([r for r, _, _ in entries])
-    columns = np.repeat([c for _, c, _ in entries], [len(r) for r, _, _ in entries])
-    return csr_array((np.concatenate([v for _, _, v in entries]), (rows, columns)), shape=shape)
+        """K, n x n."""
+        n = len(self.rows)
+        values, diagonal, _ = self.pairs(hyper)
+        below = scatter(self.i * n + self.j, values, n * n).reshape(n, n)
+        return np.asarray(below + below.T + np.diag(diagonal))
 
 
 class Points:
     """k(x_b, rows) of B moving points: `value` at given positions, `gradient` pulls weights back to the positions.
 
-    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` (B x T, sparse)
-    says which terms count for which point: all the active ones for a whole configuration, one for a vertex's own
-    problem. `row` (B) says which row of X a point lies in: the problems of different vertices, which have no column in
-    common, share rows.
+    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` says which terms
+    count for which point: all the active ones for a whole configuration, one for a vertex's own problem. `row` (B) says
+    which row of X a point lies in: the problems of different vertices, which have no column in common, share rows.
     """
 
     def __init__(
-        self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: csc_array, row: Index
+        self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: TermPoints, row: Index
     ) -> None:
-        self._shape = (len(row), len(rows))
-        imputed = covariance.impute(X)
-        a = np.where(covariance.constant, hyper.amplitudes, 0.0)
-        constants = np.flatnonzero(covariance.constant)
-        self._fixed: Array = counted[:, constants] @ (rows.active.astype(float) * a)[:, constants].T
-        self.variance = counted @ hyper.amplitudes
-        flat, amplitude, base, smooth, sizes = [], [], [], [], []
+        n, D = len(rows), X.shape[1]
+        self._shape = (len(row), n)
+        self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
+        imputed, moving = covariance.impute(X), ~np.isnan(X) & ~covariance.categorical
+        flat, base, sizes, terms = [], [], [], []
         pair, variable, seen, weight = [], [], [], []
         offset = 0
-        met = np.asarray((np.diff(counted.indptr) > 0) & np.any(rows.active, axis=0))
-        for t in (t for t in covariance.varying if met[t]):
-            term = covariance.terms[t]
-            points, on = counted.indices[counted.indptr[t] : counted.indptr[t + 1]], np.flatnonzero(rows.active[:, t])
-            size = len(points) * len(on)
-            b, i = np.repeat(points, len(on)), np.tile(on, len(points))
-            r2 = np.zeros(size)
-            for column, scale in zip(term.columns, term.scales, strict=True):
-                inverse2 = 1.0 / (hyper.lengthscales[scale] ** 2 * len(term.columns))
-                moves = np.repeat(~np.isnan(X[row[points], column]) & (covariance.n_codes[column] == 0), len(on))
-                still = inverse2 * covariance.squared_distance(column, imputed[row[b], column], rows.X[i, column])
-                r2 += np.where(moves, 0.0, still)
-                if (k := int(moves.sum())) > 0:
-                    pair.append(offset + np.flatnonzero(moves))
-                    variable.append(row[b[moves]] * X.shape[1] + column)
-                    seen.append(rows.X[i[moves], column])
-                    weight.append(np.full(k, inverse2))
-            flat.append(b * len(rows) + i)
-            amplitude.append(np.full(size, hyper.amplitudes[t]))
-            base.append(r2)
-            smooth.append(term.smooth)
-            sizes.append(size)
-            offset += size
-        empty = np.empty(0, dtype=np.intp)
-        self._flat, self._pair = (np.concatenate(x) if x else empty for x in (flat, pair))
-        self._variable = np.concatenate(variable) if variable else empty
-        self._amplitude, self._base = (np.concatenate(x) if x else np.empty(0) for x in (amplitude, base))
-        self._seen, self._weight = (np.concatenate(x) if x else np.empty(0) for x in (seen, weight))
-        self._n_smooth = _split(smooth, sizes)
+        met = np.any(rows.active, axis=0)
+        for t in (*covariance.varying, *np.flatnonzero(covariance.constant).tolist()):
+            points = counted.of(t)
+            if not (len(points) and met[t]):
+                continue
+            on = np.flatnonzero(rows.active[:, t])
+            flat.append((points[:, None] * n + on).ravel())
+            sizes.append(len(points) * len(on))
+            terms.append(t)
+            if covariance.constant[t]:
+                continue
+            columns, scales = covariance.reads(t)
+            at = (row[points][:, None], columns)
+            inverse2 = 1.0 / (hyper.lengthscales[scales] ** 2 * len(columns))
+            there, moves = rows.X[on[:, None], columns], moving[at]  # on x columns, points x columns
+            shape = (len(points), len(on), len(columns))
+            still = np.zeros(shape[:2])
+            if not moves.all():
+                delta2 = covariance.squared_distance(columns, imputed[at][:, None], there)
+                still = (delta2 * ~moves[:, None]) @ inverse2
+            base.append(still.ravel())
+            which = np.broadcast_to(moves[:, None], shape)
+            pair.append(np.broadcast_to(offset + np.arange(sizes[-1]).reshape(*shape[:2], 1), shape)[which])
+            variable.append(np.broadcast_to((at[0] * D + columns)[:, None], shape)[which])
+            seen.append(np.broadcast_to(there, shape)[which])
+            weight.append(np.broadcast_to(inverse2, shape)[which])
+            offset += sizes[-1]
+        self._base, self._seen, self._weight = (_joined(x, np.float64) for x in (base, seen, weight))
+        self._pair, self._variable = _joined(pair, np.intp), _joined(variable, np.intp)
+        every = _joined(flat, np.intp)
+        amplitude = np.repeat(hyper.amplitudes[terms], sizes)
+        self._flat, self._amplitude = every[:offset], amplitude[:offset]
+        self._fixed = scatter(every[offset:], amplitude[offset:], len(row) * n).reshape(self._shape)
+        self._n_smooth = sum(k for t, k in zip(terms, sizes, strict=True) if covariance.terms[t].columns and covariance.terms[t].smooth)
 
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX."""
         B, n = self._shape
         delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta
-        r2 = self._base + _scatter(self._pair, scaled * delta, len(self._base))
+        r2 = self._base + scatter(self._pair, scaled * delta, len(self._base))
         k, dk = _kernel(r2, self._n_smooth)
-        K = self._fixed + _scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
+        K = self._fixed + scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
 
         def gradient(W: Array) -> Array:
             by_r2 = W.ravel()[self._flat] * self._amplitude * dk
             by_x = 2.0 * by_r2[self._pair] * scaled
-            return _scatter(self._variable, by_x, X.size).reshape(X.shape)
+            return scatter(self._variable, by_x, X.size).reshape(X.shape)
 
         return K, gradient

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from addtree.covariance import Counted, Covariance, Gram, Hyperparameters, Index, Mask, Rows, stack
+from addtree.covariance import Counted, Covariance, Gram, Hyperparameters, Index, Mask, Rows, scatter, stack
 from addtree.encoding import Array
 from addtree.factor import Factor, connected_blocks
 
@@ -33,22 +33,42 @@ Moments: TypeAlias = Callable[[Array], tuple[Array, Array, Callable[[Array, Arra
 
 
 class Likelihood:
-    """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z."""
+    """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z.
+
+    The blocks of K, and then of its derivative, lie one after another in one vector, each column by column, so that
+    LAPACK takes them as they are; only their lower triangles are ever filled.
+    """
 
     def __init__(self, gram: Gram) -> None:
         self._gram = gram
         self._blocks = connected_blocks(gram.rows.active)
+        sizes = np.array([len(rows) for rows in self._blocks], dtype=np.intp)
+        self._ends = np.cumsum(sizes * sizes).tolist()
+        # Entry (i, j) of K stands at corner[i] + place[i] + stride[i] · place[j] (i and j are of one block).
+        place, stride, corner = np.zeros((3, len(gram.rows)), dtype=np.intp)
+        for rows, end in zip(self._blocks, self._ends, strict=True):
+            place[rows], stride[rows], corner[rows] = np.arange(len(rows)), len(rows), end - len(rows) ** 2
+        self._pairs = corner[gram.i] + place[gram.i] + stride[gram.i] * place[gram.j]
+        self._diagonal = corner + (1 + stride) * place
 
     def value_and_gradient(self, hyper: Hyperparameters, z: Array) -> tuple[float, Array, Array, float, Array]:
         """The log likelihood and its derivatives: amplitudes (T), lengthscales (S), noise, z (n)."""
-        K = self._gram.value(hyper)
-        K[np.diag_indices(len(K))] += hyper.noise
-        factor = Factor.of(K, self._blocks)
+        pairs, diagonal, pull_back = self._gram.pairs(hyper)
+        packed = scatter(self._pairs, pairs, self._ends[-1] if self._ends else 0)
+        packed[self._diagonal] = diagonal + hyper.noise
+        squares = [
+            packed[end - len(rows) ** 2 : end].reshape(len(rows), len(rows))
+            for rows, end in zip(self._blocks, self._ends, strict=True)
+        ]
+        factor = Factor.of_blocks(self._blocks, [square.T for square in squares])
         alpha = factor.solve(z)
         value = -0.5 * float(z @ alpha) - 0.5 * factor.log_determinant() - 0.5 * len(z) * _LOG_2PI
-        W = 0.5 * (np.outer(alpha, alpha) - factor.inverse())  # d value / dK
-        by_amplitude, by_scale = self._gram.gradient(hyper, W)
-        return value, by_amplitude, by_scale, hyper.noise * float(np.trace(W)), -alpha
+        # d value / dK = (α αᵀ - K⁻¹) / 2, and a pair stands twice in K
+        for rows, square, inverse in zip(self._blocks, squares, factor.inverses(), strict=True):
+            np.subtract(np.multiply.outer(alpha[rows], alpha[rows]), inverse.T, out=square)
+        by_diagonal = 0.5 * packed[self._diagonal]
+        by_amplitude, by_scale = pull_back(packed[self._pairs], by_diagonal)
+        return value, by_amplitude, by_scale, hyper.noise * float(np.sum(by_diagonal)), -alpha
 
 
 def _noisy(covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> Array:

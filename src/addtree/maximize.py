@@ -15,11 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from addtree.acquisition import Acquisition
 from addtree.climb import climb
-from addtree.covariance import Counted, Covariance, Index, Rows
+from addtree.covariance import Counted, Covariance, Index, Rows, TermPoints
 from addtree.encoding import Array, Encoding
 from addtree.gp import Moments
 from addtree.parameters import Integer
@@ -104,11 +103,9 @@ def _vertex_of_column(covariance: Covariance) -> Index:
     return vertex
 
 
-def _one_term_each(covariance: Covariance, terms: Sequence[int], k: int) -> csc_array:
-    """Counted terms of k points per term, in which that term alone counts."""
-    points = np.arange(k * len(terms))
-    shape = (len(points), len(covariance.terms))
-    return csc_array((np.ones(len(points), dtype=bool), (points, np.repeat(np.array(terms, dtype=np.intp), k))), shape)
+def _one_term_each(terms: Sequence[int], k: int) -> TermPoints:
+    """k points per term, in which that term alone counts; terms in ascending order."""
+    return TermPoints(np.repeat(np.array(terms, dtype=np.intp), k), np.arange(k * len(terms)))
 
 
 def _solve_offsets(
@@ -118,7 +115,7 @@ def _solve_offsets(
     offsets = covariance.of_kind("offset")
     nowhere = np.full((1, encoding.n_columns), np.nan)
     row = np.zeros(len(offsets), dtype=np.intp)
-    mean, variance, _ = view.at(nowhere, _one_term_each(covariance, offsets, 1), row)(nowhere)
+    mean, variance, _ = view.at(nowhere, _one_term_each(offsets, 1), row)(nowhere)
     gains = acquisition(np.ones(len(offsets)))(mean, variance)[0]
     return {covariance.terms[t].gate[0]: float(gain) for t, gain in zip(offsets, gains, strict=True)}
 
@@ -143,7 +140,7 @@ def _solve_vertices(
     def worth(X: Array) -> tuple[Array, Moments]:
         """Acquisition of every vertex in every row (V x rows)."""
         k = len(X)
-        moments = view.at(X, _one_term_each(covariance, mains, k), np.tile(np.arange(k), V))
+        moments = view.at(X, _one_term_each(mains, k), np.tile(np.arange(k), V))
         mean, variance, _ = moments(X)
         return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
 
