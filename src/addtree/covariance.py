@@ -28,21 +28,30 @@ from addtree.terms import ACTIVE, Kind, Term
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
-_SQRT5 = np.sqrt(5.0)
 _ALWAYS = -2  # the code of a condition that holds in every row
 
 
-def squared_exponential(r2: Array) -> tuple[Array, Array]:
-    """κ = exp(-r²/2) and its derivative by r²."""
-    k = np.exp(-0.5 * r2)
-    return k, -0.5 * k
+def squared_exponential(r2: Array) -> Array:
+    """κ = exp(-r²/2)."""
+    return np.exp(-0.5 * r2)
 
 
-def matern52(r2: Array) -> tuple[Array, Array]:
-    """κ = (1 + s + s²/3) exp(-s) with s = √5 r, and its derivative by r²."""
-    s = _SQRT5 * np.sqrt(r2)
-    e = np.exp(-s)
-    return (1.0 + s + s * s / 3.0) * e, (-5.0 / 6.0) * (1.0 + s) * e
+def matern52(r2: Array) -> Array:
+    """κ = (1 + s + s²/3) exp(-s) with s = √5 r."""
+    s = np.sqrt(5.0 * r2)
+    return (1.0 + s + (5.0 / 3.0) * r2) * np.exp(-s)
+
+
+def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
+    """κ and dκ/dr² of pairs, the first `n_smooth` of which belong to smooth terms."""
+    k, dk = np.empty_like(r2), np.empty_like(r2)
+    k[:n_smooth] = squared_exponential(r2[:n_smooth])
+    np.multiply(k[:n_smooth], -0.5, out=dk[:n_smooth])
+    s = np.sqrt(5.0 * r2[n_smooth:])
+    e, line = np.exp(-s), 1.0 + s
+    np.multiply(line + s * s / 3.0, e, out=k[n_smooth:])
+    np.multiply((-5.0 / 6.0) * line, e, out=dk[n_smooth:])
+    return k, dk
 
 
 @dataclass(frozen=True)
@@ -218,28 +227,12 @@ class Covariance:
 
     def cross(self, hyper: Hyperparameters, A: Rows, B: Rows) -> Array:
         """k(A, B), m x n."""
-        a = np.where(self.constant, hyper.amplitudes, 0.0)
-        K = np.asarray((A.active * a) @ B.active.T.astype(float))
-        met = np.asarray(np.any(A.active, axis=0) & np.any(B.active, axis=0))
-        for t in self.varying:
-            if met[t]:
-                rows, columns = np.flatnonzero(A.active[:, t]), np.flatnonzero(B.active[:, t])
-                K[np.ix_(rows, columns)] += self._block(hyper, t, A.features[rows], B.features[columns])
-        return K
+        return Cross(self, hyper, B).value(A)
 
     def component(self, hyper: Hyperparameters, t: int, A: Rows, B: Rows) -> Array:
         """The part of k(A, B) that is term t."""
-        both = np.outer(A.active[:, t], B.active[:, t]).astype(np.float64)
-        if self.constant[t]:
-            return np.asarray(both * hyper.amplitudes[t])
-        return both * self._block(hyper, t, A.features, B.features)
-
-    def _block(self, hyper: Hyperparameters, t: int, F: Array, G: Array) -> Array:
-        features, weight = self._term_features[t][0], self.term_weights(hyper, t)
-        F, G = F[:, features] * weight, G[:, features] * weight
-        r2 = np.sum(F * F, axis=1)[:, None] + np.sum(G * G, axis=1) - 2.0 * (F @ G.T)
-        kernel = squared_exponential if self.terms[t].smooth else matern52
-        return np.asarray(hyper.amplitudes[t] * kernel(np.maximum(r2, 0.0))[0])
+        only = np.arange(len(self.terms)) == t
+        return self.cross(hyper, Rows(A.X, A.active & only, A.features), B)
 
     def gram(self, rows: Rows) -> Gram:
         """The Gram matrix of rows as a function of the hyperparameters."""
@@ -259,14 +252,6 @@ class Covariance:
         return np.where(self.categorical[columns], delta != 0.0, delta * delta)
 
 
-def _kernel(r2: Array, n_smooth: int) -> tuple[Array, Array]:
-    """κ and dκ/dr² of pairs, the first `n_smooth` of which belong to smooth terms."""
-    k, dk = np.empty_like(r2), np.empty_like(r2)
-    k[:n_smooth], dk[:n_smooth] = squared_exponential(r2[:n_smooth])
-    k[n_smooth:], dk[n_smooth:] = matern52(r2[n_smooth:])
-    return k, dk
-
-
 def scatter(index: Index, values: Array, size: int) -> Array:
     """A vector of this size with each value added at its index."""
     return np.bincount(index, values, minlength=size).astype(np.float64, copy=False)
@@ -275,6 +260,59 @@ def scatter(index: Index, values: Array, size: int) -> Array:
 def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
     """The concatenation, also of nothing."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
+
+
+class Cross:
+    """k(A, rows) of fixed rows and hyperparameters, for any A: what a term needs of the rows is worked out once."""
+
+    def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> None:
+        self._covariance, self._hyper, self._rows = covariance, hyper, rows
+        self._met = np.any(rows.active, axis=0)
+        constant = covariance.constant
+        self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
+        self._sides: dict[int, tuple[Index, Array]] = {}
+
+    def _side(self, t: int) -> tuple[Index, Array]:
+        """The rows in which term t is active, and what [F, |F|², 1] is multiplied with to give r² to them.
+
+        F are the weighted features of others. A single number needs no squares: its weighted values are enough.
+        """
+        if t not in self._sides:
+            on = np.flatnonzero(self._rows.active[:, t])
+            G = self._weighted(t, self._rows.features, on)
+            squares = np.sum(G * G, axis=1, keepdims=True)
+            side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
+            self._sides[t] = (on, side)
+        return self._sides[t]
+
+    def _weighted(self, t: int, features: Array, rows: Index) -> Array:
+        return features[rows[:, None], self._covariance.term_features(t)[0]] * self._weights[t]
+
+    @cached_property
+    def _weights(self) -> dict[int, Array]:
+        return {t: self._covariance.term_weights(self._hyper, t) for t in self._covariance.varying if self._met[t]}
+
+    def value(self, A: Rows) -> Array:
+        """k(A, rows), m x n."""
+        K = np.asarray(A.active[:, self._covariance.constant].astype(float) @ self._offsets)
+        met = self._met & np.any(A.active, axis=0)
+        for t in self._covariance.varying:
+            if not met[t]:
+                continue
+            rows, (on, side) = np.flatnonzero(A.active[:, t]), self._side(t)
+            F = self._weighted(t, A.features, rows)
+            if side.ndim == 1:
+                r2 = np.subtract.outer(F[:, 0], side) ** 2
+            else:
+                squares = np.sum(F * F, axis=1, keepdims=True)
+                r2 = np.maximum(np.concatenate([F, squares, np.ones_like(squares)], axis=1) @ side, 0.0)
+            kernel = squared_exponential if self._covariance.terms[t].smooth else matern52
+            block = self._hyper.amplitudes[t] * kernel(r2)
+            if block.shape == K.shape:
+                K += block
+            else:
+                K[rows[:, None], on] += block
+        return K
 
 
 class Gram:
@@ -320,7 +358,7 @@ class Gram:
         ones by log amplitudes (T) and log lengthscales (S).
         """
         inverse2 = hyper.lengthscales**-2
-        k, dk = _kernel(self._delta2 @ inverse2, self._n_smooth)
+        k, dk = with_slope(self._delta2 @ inverse2, self._n_smooth)
         values = np.repeat(hyper.amplitudes[self._terms], self._sizes)
         by_r2 = values[: self._n_varying] * dk
         values[: self._n_varying] *= k
@@ -401,7 +439,7 @@ class Points:
         delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta
         r2 = self._base + scatter(self._pair, scaled * delta, len(self._base))
-        k, dk = _kernel(r2, self._n_smooth)
+        k, dk = with_slope(r2, self._n_smooth)
         K = self._fixed + scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
 
         def gradient(W: Array) -> Array:

@@ -77,7 +77,7 @@ class Factor:
             return function(self.blocks[0][1], B)
         out = np.empty_like(B)
         for rows, L in self.blocks:
-            out[rows] = function(L, B[rows])
+            out[rows] = function(L, B.T[..., rows].T)  # column by column, as LAPACK wants it
         return out
 
     @cached_property

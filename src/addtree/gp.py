@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from addtree.covariance import Counted, Covariance, Gram, Hyperparameters, Index, Mask, Rows, scatter, stack
+from addtree.covariance import Counted, Covariance, Cross, Gram, Hyperparameters, Index, Mask, Rows, scatter, stack
 from addtree.encoding import Array
 from addtree.factor import Factor, connected_blocks
 
@@ -95,9 +96,13 @@ class Posterior:
         factor = Factor.of(_noisy(covariance, hyper, rows), connected_blocks(rows.active))
         return cls(covariance, hyper, rows, z, factor, factor.solve(z))
 
+    @cached_property
+    def _cross(self) -> Cross:
+        return Cross(self.covariance, self.hyper, self.rows)
+
     def condition(self, rows: Rows, z: Array) -> Posterior:
         """Condition on further observations, appending to the factor."""
-        cross = self.covariance.cross(self.hyper, self.rows, rows)
+        cross = self._cross.value(rows).T
         factor = self.factor.append(cross, _noisy(self.covariance, self.hyper, rows))
         values = np.concatenate([self.z, z])
         return Posterior(self.covariance, self.hyper, stack(self.rows, rows), values, factor, factor.solve(values))
@@ -108,7 +113,7 @@ class Posterior:
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
-        return self._moments(self.covariance.cross(self.hyper, queries, self.rows), queries.active)
+        return self._moments(self._cross.value(queries), queries.active)
 
     def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of term t alone; the means of all terms add up to the prediction."""
@@ -122,7 +127,7 @@ class Posterior:
         Averages, curves and differences are such sums. Only terms active in the queries count, so that queries whose
         `active` is restricted to some terms give sums of those components alone.
         """
-        cross = weights @ self.covariance.cross(self.hyper, queries, self.rows)
+        cross = weights @ self._cross.value(queries)
         prior = weights @ self.covariance.cross(self.hyper, queries, queries) @ weights.T
         half = self.factor.half_solve(np.ascontiguousarray(cross.T))
         return cross @ self.alpha, prior - half.T @ half
