@@ -55,6 +55,34 @@ def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
+class TermPoints:
+    """Which of T terms count for which points: pairs of a term and a point, sorted by term."""
+
+    term: Index
+    point: Index
+    n_terms: int
+
+    @classmethod
+    def of_mask(cls, counted: Mask) -> TermPoints:
+        """Those that a B x T matrix marks."""
+        return cls(*counted.T.nonzero(), counted.shape[1])
+
+    @cached_property
+    def sizes(self) -> Index:
+        """Per term, how many points."""
+        return np.bincount(self.term, minlength=self.n_terms)
+
+    @cached_property
+    def starts(self) -> Index:
+        """Per term, where its points begin."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def of(self, t: int) -> Index:
+        """The points for which term t counts."""
+        return self.point[self.starts[t] : self.starts[t] + self.sizes[t]]
+
+
+@dataclass(frozen=True)
 class Rows:
     """Encoded rows, imputed, with what the covariance derives from them: activity (n x T) and features (n x F)."""
 
@@ -64,6 +92,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @cached_property
+    def on(self) -> TermPoints:
+        """The rows in which each term is active."""
+        return TermPoints.of_mask(self.active)
 
     def __getitem__(self, index: slice | Index | Mask) -> Rows:
         return Rows(self.X[index], self.active[index], self.features[index])
@@ -76,28 +109,6 @@ def stack(first: Rows, second: Rows) -> Rows:
         np.concatenate([first.active, second.active]),
         np.concatenate([first.features, second.features]),
     )
-
-
-@dataclass(frozen=True)
-class TermPoints:
-    """Which terms count for which points: pairs of a term and a point, sorted by term."""
-
-    term: Index
-    point: Index
-
-    @classmethod
-    def of_mask(cls, counted: Mask) -> TermPoints:
-        """Those that a B x T matrix marks."""
-        return cls(*np.nonzero(counted.T))
-
-    @cached_property
-    def _starts(self) -> Index:
-        return np.searchsorted(self.term, np.arange(self.term.max(initial=-1) + 2))
-
-    def of(self, t: int) -> Index:
-        """The points for which term t counts."""
-        starts = self._starts
-        return self.point[starts[t] : starts[t + 1]] if t + 1 < len(starts) else self.point[:0]
 
 
 Counted: TypeAlias = Mask | TermPoints
@@ -130,6 +141,11 @@ class Covariance:
     def constant(self) -> Mask:
         """Which terms read no column."""
         return np.array([not term.columns for term in self.terms], dtype=bool)
+
+    @cached_property
+    def smooth(self) -> Mask:
+        """Which terms are smooth."""
+        return np.array([term.smooth for term in self.terms], dtype=bool)
 
     @cached_property
     def varying(self) -> tuple[int, ...]:
@@ -181,12 +197,17 @@ class Covariance:
         return columns, codes, numbers.reshape(len(gates), width)
 
     @cached_property
-    def _reads(self) -> list[tuple[Index, Index]]:
-        return [(np.array(t.columns, dtype=np.intp), np.array(t.scales, dtype=np.intp)) for t in self.terms]
+    def reads(self) -> tuple[TermPoints, Index]:
+        """The columns that each term reads, and the number of each one's lengthscale."""
+        term = np.repeat(np.arange(len(self.terms)), [len(term.columns) for term in self.terms])
+        columns = np.array([column for term in self.terms for column in term.columns], dtype=np.intp)
+        scales = np.array([scale for term in self.terms for scale in term.scales], dtype=np.intp)
+        return TermPoints(term, columns, len(self.terms)), scales
 
-    def reads(self, t: int) -> tuple[Index, Index]:
-        """The columns that term t reads, and the number of each one's lengthscale."""
-        return self._reads[t]
+    @cached_property
+    def order(self) -> Index:
+        """The terms: smooth ones, rough ones, constant ones."""
+        return np.array([*self.varying, *self.constant.nonzero()[0]], dtype=np.intp)
 
     def term_features(self, t: int) -> tuple[Index, Index]:
         """The features that term t reads, and the number of each one's lengthscale."""
@@ -257,6 +278,12 @@ def scatter(index: Index, values: Array, size: int) -> Array:
     return np.bincount(index, values, minlength=size).astype(np.float64, copy=False)
 
 
+def _ragged(sizes: Index) -> tuple[Index, Index]:
+    """For groups of these sizes, one after another: the group of each member, and its place in the group."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
+
+
 def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
     """The concatenation, also of nothing."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
@@ -267,7 +294,7 @@ class Cross:
 
     def __init__(self, covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> None:
         self._covariance, self._hyper, self._rows = covariance, hyper, rows
-        self._met = np.any(rows.active, axis=0)
+        self._met = rows.on.sizes > 0
         constant = covariance.constant
         self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
         self._sides: dict[int, tuple[Index, Array]] = {}
@@ -278,7 +305,7 @@ class Cross:
         F are the weighted features of others. A single number needs no squares: its weighted values are enough.
         """
         if t not in self._sides:
-            on = np.flatnonzero(self._rows.active[:, t])
+            on = self._rows.on.of(t)
             G = self._weighted(t, self._rows.features, on)
             squares = np.sum(G * G, axis=1, keepdims=True)
             side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
@@ -295,11 +322,11 @@ class Cross:
     def value(self, A: Rows) -> Array:
         """k(A, rows), m x n."""
         K = np.asarray(A.active[:, self._covariance.constant].astype(float) @ self._offsets)
-        met = self._met & np.any(A.active, axis=0)
+        met = self._met & (A.on.sizes > 0)
         for t in self._covariance.varying:
             if not met[t]:
                 continue
-            rows, (on, side) = np.flatnonzero(A.active[:, t]), self._side(t)
+            rows, (on, side) = A.on.of(t), self._side(t)
             F = self._weighted(t, A.features, rows)
             if side.ndim == 1:
                 r2 = np.subtract.outer(F[:, 0], side) ** 2
@@ -327,8 +354,8 @@ class Gram:
         self._active = rows.active.astype(float)
         below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
         terms, first, second, delta2, scales, widths = [], [], [], [], [], []
-        for t in (*covariance.varying, *np.flatnonzero(covariance.constant).tolist()):
-            on = np.flatnonzero(rows.active[:, t])
+        for t in covariance.order.tolist():
+            on = rows.on.of(t)
             size = len(on) * (len(on) - 1) // 2
             if size == 0:
                 continue
@@ -337,7 +364,7 @@ class Gram:
             first.append(on[i])
             second.append(on[j])
             if not covariance.constant[t]:
-                columns, used = covariance.reads(t)
+                columns, used = covariance.reads[0].of(t), np.array(covariance.terms[t].scales)
                 values = rows.X[on[:, None], columns]
                 delta2.append((covariance.squared_distance(columns, values[i], values[j]) / len(columns)).ravel())
                 scales.append(np.tile(used, size))
@@ -391,47 +418,32 @@ class Points:
     def __init__(
         self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: TermPoints, row: Index
     ) -> None:
-        n, D = len(rows), X.shape[1]
+        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, covariance.reads
         self._shape = (len(row), n)
         self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
-        imputed, moving = covariance.impute(X), ~np.isnan(X) & ~covariance.categorical
-        flat, base, sizes, terms = [], [], [], []
-        pair, variable, seen, weight = [], [], [], []
-        offset = 0
-        met = np.any(rows.active, axis=0)
-        for t in (*covariance.varying, *np.flatnonzero(covariance.constant).tolist()):
-            points = counted.of(t)
-            if not (len(points) and met[t]):
-                continue
-            on = np.flatnonzero(rows.active[:, t])
-            flat.append((points[:, None] * n + on).ravel())
-            sizes.append(len(points) * len(on))
-            terms.append(t)
-            if covariance.constant[t]:
-                continue
-            columns, scales = covariance.reads(t)
-            at = (row[points][:, None], columns)
-            inverse2 = 1.0 / (hyper.lengthscales[scales] ** 2 * len(columns))
-            there, moves = rows.X[on[:, None], columns], moving[at]  # on x columns, points x columns
-            shape = (len(points), len(on), len(columns))
-            still = np.zeros(shape[:2])
-            if not moves.all():
-                delta2 = covariance.squared_distance(columns, imputed[at][:, None], there)
-                still = (delta2 * ~moves[:, None]) @ inverse2
-            base.append(still.ravel())
-            which = np.broadcast_to(moves[:, None], shape)
-            pair.append(np.broadcast_to(offset + np.arange(sizes[-1]).reshape(*shape[:2], 1), shape)[which])
-            variable.append(np.broadcast_to((at[0] * D + columns)[:, None], shape)[which])
-            seen.append(np.broadcast_to(there, shape)[which])
-            weight.append(np.broadcast_to(inverse2, shape)[which])
-            offset += sizes[-1]
-        self._base, self._seen, self._weight = (_joined(x, np.float64) for x in (base, seen, weight))
-        self._pair, self._variable = _joined(pair, np.intp), _joined(variable, np.intp)
-        every = _joined(flat, np.intp)
-        amplitude = np.repeat(hyper.amplitudes[terms], sizes)
-        self._flat, self._amplitude = every[:offset], amplitude[:offset]
-        self._fixed = scatter(every[offset:], amplitude[offset:], len(row) * n).reshape(self._shape)
-        self._n_smooth = sum(k for t, k in zip(terms, sizes, strict=True) if covariance.terms[t].columns and covariance.terms[t].smooth)
+        # Pairs of a point and a row, term after term.
+        first = np.argsort(np.argsort(covariance.order)[counted.term], kind="stable")
+        term, point = counted.term[first], counted.point[first]
+        owner, within = _ragged(on.sizes[term])
+        term, point = term[owner], point[owner]
+        seen_row = on.point[on.starts[term] + within]
+        varying = int(np.searchsorted(covariance.constant[term], True))
+        flat, amplitude = point * n + seen_row, hyper.amplitudes[term]
+        self._flat, self._amplitude = flat[:varying], amplitude[:varying]
+        self._fixed = scatter(flat[varying:], amplitude[varying:], len(row) * n).reshape(self._shape)
+        self._n_smooth = int(np.count_nonzero(covariance.smooth[term[:varying]]))
+        # For each of them, the columns of the term: those that move, and what the others add to r² for good.
+        pair, within = _ragged(reads.sizes[term[:varying]])
+        read = reads.starts[term[pair]] + within
+        column = reads.point[read]
+        variable = row[point[pair]] * D + column
+        weight = 1.0 / (hyper.lengthscales[scales] ** 2 * reads.sizes[reads.term])[read]
+        seen = rows.X[seen_row[pair], column]
+        moves = (~np.isnan(X) & ~covariance.categorical).ravel()[variable]
+        still = ~moves
+        delta2 = covariance.squared_distance(column[still], covariance.impute(X).ravel()[variable[still]], seen[still])
+        self._base = scatter(pair[still], weight[still] * delta2, varying)
+        self._pair, self._variable, self._seen, self._weight = pair[moves], variable[moves], seen[moves], weight[moves]
 
     def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
         """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX."""

@@ -74,8 +74,8 @@ class Likelihood:
 
 def _noisy(covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> Array:
     """k(X, X) + σ² I."""
-    K = covariance.cross(hyper, rows, rows)
-    K[np.diag_indices(len(K))] = covariance.variance(hyper, rows.active) + hyper.noise
+    K = covariance.cross(hyper, rows, rows) if len(rows) > 1 else np.empty((len(rows), len(rows)))
+    np.fill_diagonal(K, covariance.variance(hyper, rows.active) + hyper.noise)
     return K
 
 

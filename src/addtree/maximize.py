@@ -103,9 +103,10 @@ def _vertex_of_column(covariance: Covariance) -> Index:
     return vertex
 
 
-def _one_term_each(terms: Sequence[int], k: int) -> TermPoints:
+def _one_term_each(covariance: Covariance, terms: Sequence[int], k: int) -> TermPoints:
     """k points per term, in which that term alone counts; terms in ascending order."""
-    return TermPoints(np.repeat(np.array(terms, dtype=np.intp), k), np.arange(k * len(terms)))
+    repeated = np.repeat(np.array(terms, dtype=np.intp), k)
+    return TermPoints(repeated, np.arange(len(repeated)), len(covariance.terms))
 
 
 def _solve_offsets(
@@ -115,7 +116,7 @@ def _solve_offsets(
     offsets = covariance.of_kind("offset")
     nowhere = np.full((1, encoding.n_columns), np.nan)
     row = np.zeros(len(offsets), dtype=np.intp)
-    mean, variance, _ = view.at(nowhere, _one_term_each(offsets, 1), row)(nowhere)
+    mean, variance, _ = view.at(nowhere, _one_term_each(covariance, offsets, 1), row)(nowhere)
     gains = acquisition(np.ones(len(offsets)))(mean, variance)[0]
     return {covariance.terms[t].gate[0]: float(gain) for t, gain in zip(offsets, gains, strict=True)}
 
@@ -140,7 +141,7 @@ def _solve_vertices(
     def worth(X: Array) -> tuple[Array, Moments]:
         """Acquisition of every vertex in every row (V x rows)."""
         k = len(X)
-        moments = view.at(X, _one_term_each(mains, k), np.tile(np.arange(k), V))
+        moments = view.at(X, _one_term_each(covariance, mains, k), np.tile(np.arange(k), V))
         mean, variance, _ = moments(X)
         return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
 
@@ -208,17 +209,11 @@ def joint(
 def _different_branches(encoding: Encoding, X: Array, value: Array) -> Index:
     """Where to climb from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
-    paths = np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice]
-    chosen: list[int] = order[:2].tolist()
-    rest: list[int] = []
-    seen = {paths[i].tobytes() for i in chosen}
-    for i in order[2:].tolist():
-        if len(chosen) == _CLIMBS:
-            break
-        path = paths[i].tobytes()
-        (rest if path in seen else chosen).append(i)
-        seen.add(path)
-    return np.array((chosen + rest)[:_CLIMBS], dtype=np.intp)
+    paths = [path.tobytes() for path in np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice][order]]
+    best_of = {path: i for i, path in reversed(list(enumerate(paths)))}
+    chosen = [0, 1, *(i for i in sorted(best_of.values()) if paths[i] not in paths[:2])]
+    rest = sorted(set(range(len(order))) - set(chosen))
+    return np.asarray(order[[i for i in (chosen + rest)[:_CLIMBS] if i < len(order)]])
 
 
 def _single_steps(encoding: Encoding, row: Array) -> Array:
