@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from addtree.covariance import Covariance, Gram, Hyperparameters, Index
 from addtree.encoding import Array, Encoding
@@ -198,6 +197,8 @@ def fit(
 
     Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that.
     """
+    from scipy.optimize import minimize  # here, since loading it takes a third of the time to import this package
+
     objective = _Objective(recipe, gram, y)
     low, high = np.array(objective.bounds).T
     starts = [objective.centre if start is None else start]

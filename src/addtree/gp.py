@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -72,13 +71,6 @@ class Likelihood:
         return value, by_amplitude, by_scale, hyper.noise * float(np.sum(by_diagonal)), -alpha
 
 
-def _noisy(covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> Array:
-    """k(X, X) + σ² I."""
-    K = covariance.cross(hyper, rows, rows) if len(rows) > 1 else np.empty((len(rows), len(rows)))
-    np.fill_diagonal(K, covariance.variance(hyper, rows.active) + hyper.noise)
-    return K
-
-
 @dataclass(frozen=True)
 class Posterior:
     """What is believed after observing z at rows. Immutable: `condition` returns a new one."""
@@ -89,23 +81,28 @@ class Posterior:
     z: Array
     factor: Factor
     alpha: Array
+    cross: Cross  # of anything with the rows
 
     @classmethod
-    def of(cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array) -> Posterior:
-        """Condition on observations z at rows, from scratch."""
-        factor = Factor.of(_noisy(covariance, hyper, rows), connected_blocks(rows.active))
-        return cls(covariance, hyper, rows, z, factor, factor.solve(z))
-
-    @cached_property
-    def _cross(self) -> Cross:
-        return Cross(self.covariance, self.hyper, self.rows)
+    def of(
+        cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array, *, gram: Gram | None = None
+    ) -> Posterior:
+        """Condition on observations z at rows, from scratch; faster where the Gram matrix of the rows is at hand."""
+        cross = Cross(covariance, hyper, rows)
+        K = cross.value(rows) if gram is None else gram.value(hyper)
+        K[np.diag_indices(len(K))] = covariance.variance(hyper, rows.active) + hyper.noise
+        factor = Factor.of(K, connected_blocks(rows.active))
+        return cls(covariance, hyper, rows, z, factor, factor.solve(z), cross)
 
     def condition(self, rows: Rows, z: Array) -> Posterior:
         """Condition on further observations, appending to the factor."""
-        cross = self._cross.value(rows).T
-        factor = self.factor.append(cross, _noisy(self.covariance, self.hyper, rows))
-        values = np.concatenate([self.z, z])
-        return Posterior(self.covariance, self.hyper, stack(self.rows, rows), values, factor, factor.solve(values))
+        n, both = len(self.rows), stack(self.rows, rows)
+        cross = Cross(self.covariance, self.hyper, both)
+        K = cross.value(rows)
+        corner = K[:, n:].copy()
+        corner[np.diag_indices(len(rows))] = self.covariance.variance(self.hyper, rows.active) + self.hyper.noise
+        factor, values = self.factor.append(K[:, :n].T, corner), np.concatenate([self.z, z])
+        return Posterior(self.covariance, self.hyper, both, values, factor, factor.solve(values), cross)
 
     def means(self) -> Array:
         """The mean at the observations themselves: k(X, X) α = z - σ² α."""
@@ -113,7 +110,7 @@ class Posterior:
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
-        return self._moments(self._cross.value(queries), queries.active)
+        return self._moments(self.cross.value(queries), queries.active)
 
     def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of term t alone; the means of all terms add up to the prediction."""
@@ -127,7 +124,7 @@ class Posterior:
         Averages, curves and differences are such sums. Only terms active in the queries count, so that queries whose
         `active` is restricted to some terms give sums of those components alone.
         """
-        cross = weights @ self._cross.value(queries)
+        cross = weights @ self.cross.value(queries)
         prior = weights @ self.covariance.cross(self.hyper, queries, queries) @ weights.T
         half = self.factor.half_solve(np.ascontiguousarray(cross.T))
         return cross @ self.alpha, prior - half.T @ half

@@ -26,7 +26,7 @@ from addtree.parameters import Integer
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
-_CLIMB_STEPS = 16  # evaluations of all of them
+_CLIMB_STEPS = 12  # evaluations of all of them
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -81,7 +81,8 @@ def decomposed(
         U[i] = sum(worth.get(j, 0.0) for j in encoding.node_columns[i])
         for j, options in encoding.node_choices[i]:
             values = np.array([offset.get((j, o), 0.0) + U[child] for o, child in enumerate(options)])
-            best = int(rng.choice(np.flatnonzero(values == values.max())))  # options never seen are all alike
+            alike = (values == values.max()).nonzero()[0]  # as options never seen are
+            best = int(alike[0] if len(alike) == 1 else rng.choice(alike))
             U[i] += values[best]
             picks[i].append((j, best, options[best]))
     row = np.full(encoding.n_columns, np.nan)
