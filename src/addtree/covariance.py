@@ -16,11 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from addtree.encoding import Array
 from addtree.terms import ACTIVE, Kind, Term
@@ -65,7 +64,8 @@ class TermPoints:
     @classmethod
     def of_mask(cls, counted: Mask) -> TermPoints:
         """Those that a B x T matrix marks."""
-        return cls(*counted.T.nonzero(), counted.shape[1])
+        term, point = counted.T.nonzero()
+        return cls(term, point, counted.shape[1])
 
     @cached_property
     def sizes(self) -> Index:
@@ -197,12 +197,18 @@ class Covariance:
         return columns, codes, numbers.reshape(len(gates), width)
 
     @cached_property
-    def reads(self) -> tuple[TermPoints, Index]:
+    def read(self) -> tuple[TermPoints, Index]:
         """The columns that each term reads, and the number of each one's lengthscale."""
         term = np.repeat(np.arange(len(self.terms)), [len(term.columns) for term in self.terms])
         columns = np.array([column for term in self.terms for column in term.columns], dtype=np.intp)
         scales = np.array([scale for term in self.terms for scale in term.scales], dtype=np.intp)
         return TermPoints(term, columns, len(self.terms)), scales
+
+    def reads(self, t: int) -> tuple[Index, Index]:
+        """The columns that term t reads, and the number of each one's lengthscale."""
+        columns, scales = self.read
+        first = columns.starts[t]
+        return columns.of(t), scales[first : first + columns.sizes[t]]
 
     @cached_property
     def order(self) -> Index:
@@ -268,7 +274,7 @@ class Covariance:
         return Points(self, hyper, rows, X, counted, row)
 
     def squared_distance(self, columns: Index, U: Array, V: Array) -> Array:
-        """Δ² in these columns, which are the last axis of U and V."""
+        """Δ² between U and V, which are values of these columns."""
         delta = U - V
         return np.where(self.categorical[columns], delta != 0.0, delta * delta)
 
@@ -284,9 +290,9 @@ def _ragged(sizes: Index) -> tuple[Index, Index]:
     return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
 
 
-def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+def _joined(parts: Sequence[Index]) -> Index:
     """The concatenation, also of nothing."""
-    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
 
 class Cross:
@@ -353,7 +359,11 @@ class Gram:
         self.covariance, self.rows = covariance, rows
         self._active = rows.active.astype(float)
         below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
-        terms, first, second, delta2, scales, widths = [], [], [], [], [], []
+        terms, first, second = [], [], []
+        self._delta2: list[
+            tuple[slice, Index, Array]
+        ] = []  # pairs of a varying term, its lengthscales, Δ² / d (d x pairs)
+        self._n_varying = self._n_smooth = 0
         for t in covariance.order.tolist():
             on = rows.on.of(t)
             size = len(on) * (len(on) - 1) // 2
@@ -364,20 +374,15 @@ class Gram:
             first.append(on[i])
             second.append(on[j])
             if not covariance.constant[t]:
-                columns, used = covariance.reads[0].of(t), np.array(covariance.terms[t].scales)
-                values = rows.X[on[:, None], columns]
-                delta2.append((covariance.squared_distance(columns, values[i], values[j]) / len(columns)).ravel())
-                scales.append(np.tile(used, size))
-                widths.append(np.full(size, len(columns)))
-        self.i, self.j = _joined(first, np.intp), _joined(second, np.intp)
+                columns, scales = covariance.reads(t)
+                values = rows.X[on, columns[:, None]]
+                delta2 = covariance.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
+                self._delta2.append((slice(self._n_varying, self._n_varying + size), scales, delta2))
+                self._n_varying += size
+                self._n_smooth += size * covariance.terms[t].smooth
+        self.i, self.j = _joined(first), _joined(second)
         self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array([len(x) for x in first], dtype=np.intp)
         self._starts = np.cumsum(self._sizes) - self._sizes
-        self._n_varying = sum(len(x) for x in widths)
-        self._n_smooth = sum(len(x) for x, t in zip(widths, terms, strict=False) if covariance.terms[t].smooth)
-        ends = np.cumsum(_joined([np.zeros(1, dtype=np.intp), *widths], np.intp))
-        shape = (self._n_varying, covariance.n_scales)
-        self._delta2 = csr_array((_joined(delta2, np.float64), _joined(scales, np.intp), ends), shape=shape)
-        self._delta2_t = self._delta2.T
 
     def pairs(self, hyper: Hyperparameters) -> tuple[Array, Array, Callable[[Array, Array], tuple[Array, Array]]]:
         """What each pair adds to K, the diagonal of K (n), and the function that turns derivatives by these two into
@@ -385,7 +390,10 @@ class Gram:
         ones by log amplitudes (T) and log lengthscales (S).
         """
         inverse2 = hyper.lengthscales**-2
-        k, dk = with_slope(self._delta2 @ inverse2, self._n_smooth)
+        r2 = np.empty(self._n_varying)
+        for pairs, scales, delta2 in self._delta2:
+            np.dot(inverse2[scales], delta2, out=r2[pairs])
+        k, dk = with_slope(r2, self._n_smooth)
         values = np.repeat(hyper.amplitudes[self._terms], self._sizes)
         by_r2 = values[: self._n_varying] * dk
         values[: self._n_varying] *= k
@@ -394,7 +402,10 @@ class Gram:
             by_amplitude = (by_diagonal @ self._active) * hyper.amplitudes
             if len(values):
                 by_amplitude[self._terms] += np.add.reduceat(by_values * values, self._starts)
-            by_inverse2 = self._delta2_t @ (by_values[: self._n_varying] * by_r2)
+            weights = by_values[: self._n_varying] * by_r2
+            by_inverse2 = np.zeros_like(inverse2)
+            for pairs, scales, delta2 in self._delta2:
+                by_inverse2[scales] += delta2 @ weights[pairs]
             return by_amplitude, -2.0 * by_inverse2 * inverse2
 
         return values, self._active @ hyper.amplitudes, pull_back
@@ -418,7 +429,7 @@ class Points:
     def __init__(
         self, covariance: Covariance, hyper: Hyperparameters, rows: Rows, X: Array, counted: TermPoints, row: Index
     ) -> None:
-        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, covariance.reads
+        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, covariance.read
         self._shape = (len(row), n)
         self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
         # Pairs of a point and a row, term after term.

@@ -33,7 +33,6 @@ _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
 _LINE_SEARCH = 7  # evaluations of one line search at most: where rounding ends the descent, more find nothing
-_WARM_TOLERANCE = 1e-4  # share of the score that an iteration from the last fit has to gain; the next fit goes on there
 _IMPOSSIBLE = 1e25  # the score of a θ whose covariance cannot be factorised
 
 
@@ -205,16 +204,13 @@ def fit(
     starts += [objective.centre + rng.normal(size=len(low)) for _ in range(restarts)]
     best: tuple[float, Array] | None = None
     for theta in starts:
-        options = {"maxiter": iterations, "maxcor": 20, "maxls": _LINE_SEARCH}
-        if theta is start:
-            options["ftol"] = _WARM_TOLERANCE
         result: Any = minimize(
             objective,
             np.clip(theta, low, high),
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(low, high, strict=True)),
-            options=options,
+            options={"maxiter": iterations, "maxcor": 20, "maxls": _LINE_SEARCH},
         )
         if result.fun < (_IMPOSSIBLE if best is None else best[0]) and np.all(np.isfinite(result.x)):
             best = (float(result.fun), np.asarray(result.x))
