@@ -360,10 +360,9 @@ class Gram:
         self._active = rows.active.astype(float)
         below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
         terms, first, second = [], [], []
-        self._delta2: list[
-            tuple[slice, Index, Array]
-        ] = []  # pairs of a varying term, its lengthscales, Δ² / d (d x pairs)
-        self._n_varying = self._n_smooth = 0
+        self._delta2: list[tuple[slice, slice, Array]] = []  # per varying term: its pairs, its reads, Δ²/d (d x pairs)
+        reads: list[Index] = []  # the lengthscales
+        self._n_varying = self._n_smooth = n_reads = 0
         for t in covariance.order.tolist():
             on = rows.on.of(t)
             size = len(on) * (len(on) - 1) // 2
@@ -377,10 +376,12 @@ class Gram:
                 columns, scales = covariance.reads(t)
                 values = rows.X[on, columns[:, None]]
                 delta2 = covariance.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
-                self._delta2.append((slice(self._n_varying, self._n_varying + size), scales, delta2))
-                self._n_varying += size
+                pairs, read = slice(self._n_varying, self._n_varying + size), slice(n_reads, n_reads + len(columns))
+                self._delta2.append((pairs, read, delta2))
+                reads.append(scales)
+                self._n_varying, n_reads = pairs.stop, read.stop
                 self._n_smooth += size * covariance.terms[t].smooth
-        self.i, self.j = _joined(first), _joined(second)
+        self.i, self.j, self._reads = _joined(first), _joined(second), _joined(reads)
         self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array([len(x) for x in first], dtype=np.intp)
         self._starts = np.cumsum(self._sizes) - self._sizes
 
@@ -390,9 +391,9 @@ class Gram:
         ones by log amplitudes (T) and log lengthscales (S).
         """
         inverse2 = hyper.lengthscales**-2
-        r2 = np.empty(self._n_varying)
-        for pairs, scales, delta2 in self._delta2:
-            np.dot(inverse2[scales], delta2, out=r2[pairs])
+        r2, weights = np.empty(self._n_varying), inverse2[self._reads]
+        for pairs, read, delta2 in self._delta2:
+            np.dot(weights[read], delta2, out=r2[pairs])
         k, dk = with_slope(r2, self._n_smooth)
         values = np.repeat(hyper.amplitudes[self._terms], self._sizes)
         by_r2 = values[: self._n_varying] * dk
@@ -402,10 +403,10 @@ class Gram:
             by_amplitude = (by_diagonal @ self._active) * hyper.amplitudes
             if len(values):
                 by_amplitude[self._terms] += np.add.reduceat(by_values * values, self._starts)
-            weights = by_values[: self._n_varying] * by_r2
-            by_inverse2 = np.zeros_like(inverse2)
-            for pairs, scales, delta2 in self._delta2:
-                by_inverse2[scales] += delta2 @ weights[pairs]
+            by_pairs, by_weights = by_values[: self._n_varying] * by_r2, np.empty_like(weights)
+            for pairs, read, delta2 in self._delta2:
+                np.dot(delta2, by_pairs[pairs], out=by_weights[read])
+            by_inverse2 = scatter(self._reads, by_weights, len(inverse2))
             return by_amplitude, -2.0 * by_inverse2 * inverse2
 
         return values, self._active @ hyper.amplitudes, pull_back
