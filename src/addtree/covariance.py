@@ -162,14 +162,23 @@ class Covariance:
         return np.array(self.n_codes) > 0
 
     @cached_property
-    def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number is itself; behind all the columns, k categories are k + 1 indicators.
+    def _indicators(self) -> tuple[Index, Index]:
+        """The features behind all the columns: column and code of each.
 
-        The first of them is for inactive, a category of its own.
+        k categories that any term reads are k + 1 of them; the first is for inactive, a category of its own.
         """
-        sizes = [k + 1 if k else 0 for k in self.n_codes]
-        ends = len(sizes) + np.cumsum(sizes)
-        return [list(range(end - k, end)) if k else [j] for j, (end, k) in enumerate(zip(ends, sizes, strict=True))]
+        read = sorted({column for term in self.terms for column in term.columns if self.n_codes[column]})
+        pairs = [(column, code) for column in read for code in range(-1, self.n_codes[column])]
+        columns, codes = np.array(pairs, dtype=np.intp).reshape(len(pairs), 2).T
+        return columns, codes
+
+    @cached_property
+    def _feature_columns(self) -> list[list[int]]:
+        """Per column, its features: a number is itself, categories are their indicators."""
+        features: list[list[int]] = [[] if k else [j] for j, k in enumerate(self.n_codes)]
+        for f, column in enumerate(self._indicators[0].tolist(), start=len(self.n_codes)):
+            features[column].append(f)
+        return features
 
     @cached_property
     def _term_features(self) -> dict[int, tuple[Index, Index]]:
@@ -235,8 +244,8 @@ class Covariance:
         held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
         active = np.asarray(np.all(held[:, gates], axis=2))
         imputed = self.impute(X)
-        features = [np.where(self.categorical, 0.0, imputed)]
-        features += [(imputed[:, j, None] == np.arange(-1, k)) / np.sqrt(2.0) for j, k in enumerate(self.n_codes) if k]
+        read, code = self._indicators
+        features = [np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)]
         return Rows(imputed, active, np.concatenate(features, axis=1))
 
     def impute(self, X: Array) -> Array:
@@ -303,27 +312,20 @@ class Cross:
         self._met = rows.on.sizes > 0
         constant = covariance.constant
         self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
-        self._sides: dict[int, tuple[Index, Array]] = {}
+        self._sides: dict[int, tuple[Index, Array, Array]] = {}
 
-    def _side(self, t: int) -> tuple[Index, Array]:
-        """The rows in which term t is active, and what [F, |F|², 1] is multiplied with to give r² to them.
+    def _side(self, t: int) -> tuple[Index, Array, Array]:
+        """The rows in which term t is active, its weights, and what [F, |F|², 1] is multiplied with to give r² to them.
 
         F are the weighted features of others. A single number needs no squares: its weighted values are enough.
         """
         if t not in self._sides:
-            on = self._rows.on.of(t)
-            G = self._weighted(t, self._rows.features, on)
+            on, weights = self._rows.on.of(t), self._covariance.term_weights(self._hyper, t)
+            G = self._rows.features[on[:, None], self._covariance.term_features(t)[0]] * weights
             squares = np.sum(G * G, axis=1, keepdims=True)
             side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
-            self._sides[t] = (on, side)
+            self._sides[t] = (on, weights, side)
         return self._sides[t]
-
-    def _weighted(self, t: int, features: Array, rows: Index) -> Array:
-        return features[rows[:, None], self._covariance.term_features(t)[0]] * self._weights[t]
-
-    @cached_property
-    def _weights(self) -> dict[int, Array]:
-        return {t: self._covariance.term_weights(self._hyper, t) for t in self._covariance.varying if self._met[t]}
 
     def value(self, A: Rows) -> Array:
         """k(A, rows), m x n."""
@@ -332,8 +334,8 @@ class Cross:
         for t in self._covariance.varying:
             if not met[t]:
                 continue
-            rows, (on, side) = A.on.of(t), self._side(t)
-            F = self._weighted(t, A.features, rows)
+            rows, (on, weights, side) = A.on.of(t), self._side(t)
+            F = A.features[rows[:, None], self._covariance.term_features(t)[0]] * weights
             if side.ndim == 1:
                 r2 = np.subtract.outer(F[:, 0], side) ** 2
             else:
