@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -40,19 +41,26 @@ def ucb(weight: Array) -> Acquisition:
     return value
 
 
-def log_expected_improvement(target: float) -> Acquisition:
+@dataclass(frozen=True)
+class LogExpectedImprovement:
     """log E[max(target - f, 0)], exact also where the improvement underflows (Ament et al. 2023).
 
     With u = (target - mean)/σ and h(u) = φ(u) + u Φ(u), the value is log σ + log h(u).
     """
 
-    def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+    target: float
+
+    def __call__(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        """The value and its derivatives by mean and variance."""
         sigma = np.sqrt(np.maximum(variance, _TINY))
-        u = (target - mean) / sigma
+        u = (self.target - mean) / sigma
         log_h, cdf_over_h, pdf_over_h = _log_h(u)
         return np.log(sigma) + log_h, -cdf_over_h / sigma, 0.5 * pdf_over_h / sigma**2
 
-    return value
+
+def log_expected_improvement(target: float) -> Acquisition:
+    """How much better than the target, in logarithms: see `LogExpectedImprovement`."""
+    return LogExpectedImprovement(target)
 
 
 def _log_h(u: Array) -> tuple[Array, Array, Array]:

@@ -21,6 +21,8 @@ from addtree.encoding import Array
 _FIRST_STEP = 0.05  # of the unit interval, along the steepest coordinate
 _LONGEST_STEP = 0.5
 _TINY = 1e-300
+_PATIENCE = 4  # steps over which a rival's gain is judged,
+_OUTLOOK = 3.0  # and how many times that it may still gain
 
 
 def climb(
@@ -31,12 +33,14 @@ def climb(
     *,
     steps: int = 40,
     tolerance: float = 1e-9,
+    enough: float | None = None,
 ) -> tuple[Array, Array]:
     """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each in [0, 1].
 
     Point b owns the entries of X[row[b]] (of X[b], where no `row` is given) that `free[b]` (B x D) marks; no two
-    points own the same. Returns the best X
-    found in so many steps and the values, none worse than at the start.
+    points own the same. Returns the best X found in so many steps and the values, none worse than at the start.
+    Points of which only the best matters are rivals: given `enough`, the climb ends as soon as none that can still win
+    has lately gained that much.
     """
     value, gradient = function(X)
     d = int(free.sum(axis=1).max(initial=0))
@@ -53,6 +57,7 @@ def climb(
     H = np.zeros((B, d, d))
     curved = np.zeros(B, dtype=bool)  # whether H knows anything
     t = np.ones(B)
+    history = [value]
     for _ in range(steps):
         inside = np.where(g > 0.0, 1.0 - x, x) > 0.0  # the box leaves room uphill
         uphill = g * inside
@@ -85,6 +90,11 @@ def climb(
         x, g = np.where(gained[:, None], tried, x), np.where(gained[:, None], new_g, g)
         value = np.where(gained, new_value, value)
         t = np.where(gained, np.minimum(1.0, 2.0 * t), 0.3 * t)
+        history.append(value)
+        if enough is not None and len(history) > _PATIENCE:
+            gain = value - history[-1 - _PATIENCE]
+            if not np.any((gain > enough) & (value + _OUTLOOK * gain >= value.max())):
+                break
     X[at] = x[valid]
     return X, value
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from addtree.acquisition import Acquisition
+from addtree.acquisition import Acquisition, LogExpectedImprovement
 from addtree.climb import climb
 from addtree.covariance import Counted, Covariance, Index, Rows, TermPoints
 from addtree.encoding import Array, Encoding
@@ -26,7 +26,8 @@ from addtree.parameters import Integer
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
-_CLIMB_STEPS = 12  # evaluations of all of them
+_CLIMB_STEPS = 16  # evaluations of all of them, at most;
+_ENOUGH = 0.01  # fewer once the best no longer gains this much of log expected improvement
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -194,7 +195,8 @@ def joint(
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
     moments = view.at(starts, covariance.rows(starts).active)
-    climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS)
+    enough = _ENOUGH if isinstance(acquisition, LogExpectedImprovement) else None
+    climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS, enough=enough)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
