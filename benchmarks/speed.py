@@ -1,9 +1,17 @@
 """What a suggestion costs, against peers and as problems grow.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.speed [--parts peers observations vertices ...] [--methods ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.speed [--parts start peers ...] [--methods ...] [--seeds 3]
 
 Milliseconds are those of one run on one machine with one BLAS thread: read the ratios. A suggestion is one ask and one
-tell; the objective's own time is not in it.
+tell; the objective's own time is not in it. Parts:
+
+    start         seconds to import the package, against what it is built on
+    peers         a suggestion at n = 80 of the paper's function and n = 100 of iaml_super, against other optimizers
+    run           100 evaluations of the paper's function, all optimizer time
+    observations  n = 20 .. 10,000 on iaml_super, with the peak memory of each
+    vertices      trees of 7 .. 1023 vertices, 100 observations
+    choices       2 .. 40 independent choices, 100 observations; and one choice of 40 options
+    stages        where the time of a suggestion goes
 """
 
 from __future__ import annotations
@@ -17,45 +25,100 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 
 import addtree as at
-from addtree.problems import synthetic
 from benchmarks import peers, tasks
 
 IAML = "yahpo/iaml_super-1489-mmce"
+PAPER = "function/synthetic"
+SLOW = {
+    "botorch-hierarchical": 2,
+    "optuna-gp-flat": None,
+}  # only on the paper's function; the first, so many suggestions
+LATE = 20  # suggestions whose mean is "at n"
 Objective = Callable[[Mapping[str, Any]], float]
 
 
-def timed(method: str, space: at.Space, objective: Objective, n: int) -> list[float]:
-    """Milliseconds of each of n suggestions of a run from scratch."""
-    session, out = peers.start(method, space, 0), []
-    for _ in range(n):
+def _available(name: str) -> bool:
+    try:
+        tasks.load(name)
+    except tasks.MissingDataError:
+        print(f"\n{name}: skipped, ADDTREE_DATA names no folder with yahpo/ (see benchmarks/README.md)")
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------- start
+
+
+def start_up(repetitions: int = 10) -> None:
+    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+    print("\n| import | seconds, median | least |\n|---|---|---|")
+    for module in ("numpy", "numpy, scipy.linalg.lapack, scipy.special", "addtree", "addtree, scipy.optimize"):
+        command = [sys.executable, "-c", code.format(module)]
+        seconds = [
+            float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            for _ in range(repetitions)
+        ]
+        print(f"| {module} | {np.median(seconds):.2f} | {min(seconds):.2f} |", flush=True)
+
+
+# ---------------------------------------------------------------------- peers
+
+
+def timed(method: str, task: tasks.Task, n: int, seed: int, *, told: int = 0) -> list[float]:
+    """Milliseconds of the suggestions of a run up to n evaluations, the first `told` of them random, not asked for."""
+    session, rng, out = peers.start(method, task.space, seed), np.random.default_rng(seed), []
+    for _ in range(told):
+        sample = task.space.sample(rng)
+        session.tell(sample, task.objective(sample))
+    for _ in range(n - told):
         start = time.perf_counter()
         config = session.ask()
         asked = time.perf_counter() - start
-        value = objective(config)
+        value = task.objective(config)
         start = time.perf_counter()
         session.tell(config, value)
         out.append(1e3 * (asked + time.perf_counter() - start))
     return out
 
 
-def loaded(space: at.Space, objective: Objective, n: int, suggestions: int = 20) -> tuple[float, float]:
-    """Milliseconds of the first suggestion after n observations from outside, and the mean of those that follow."""
-    rng, optimizer = np.random.default_rng(0), at.Optimizer(space, seed=0)
-    for _ in range(n):
-        config = space.sample(rng)
-        optimizer.tell(config, objective(config))
-    out = []
-    for _ in range(1 + suggestions):
-        start = time.perf_counter()
-        trial = optimizer.ask()
-        out.append(1e3 * (time.perf_counter() - start))
-        optimizer.tell(trial, objective(trial.config))
-    return out[0], float(np.mean(out[1:]))
+def against_peers(name: str, n: int, methods: list[str], seeds: int) -> None:
+    if not _available(name):
+        return
+    task = tasks.load(name)
+    print(f"\n{name}, n = {n}: mean of the last {LATE} suggestions before it, and of all; median of {seeds} seeds")
+    print("\n| method | ms | all, ms | addtree / it |\n|---|---|---|---|")
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for seed in range(seeds):  # the methods by turns, so that another load of the machine meets them all
+        for method in ["addtree", *methods]:
+            few = SLOW.get(method)
+            if few is not None and seed > 0:
+                continue
+            try:
+                ms = timed(method, task, n, seed, told=0 if few is None else n - few)
+            except ImportError as error:
+                print(f"| {method} | not installed: {error} | | |")
+                continue
+            rows.setdefault(method, []).append((float(np.mean(ms[-LATE:])), float(np.mean(ms))))
+    ours = np.median(rows["addtree"], axis=0)[0]
+    for method, found in rows.items():
+        late, every = np.median(found, axis=0)
+        few = SLOW.get(method)
+        note, mean = ("", f"{every:.1f}") if few is None else (f" ({few} suggestions, the rest told)", "")
+        print(f"| {method}{note} | {late:.1f} | {mean} | {ours / late:.3g} |", flush=True)
+
+
+def whole_run(seeds: int, n: int = 100) -> None:
+    seconds = [1e-3 * sum(timed("addtree", tasks.load(PAPER), n, seed)) for seed in range(seeds)]
+    print(f"\n{n} evaluations of the paper's function, all optimizer time: {np.median(seconds):.2f} s")
+
+
+# ---------------------------------------------------------------------- growth
 
 
 def bowl(config: Mapping[str, Any]) -> float:
@@ -76,105 +139,136 @@ def choices(n: int) -> at.Space:
     return at.Space({f"c{i}": at.Choice({o: at.Space({f"x{i}{o}": at.Real(0, 1)}) for o in (0, 1)}) for i in range(n)})
 
 
-def against_peers(methods: list[str]) -> None:
-    problem = synthetic()
-    for title, space, objective, at_n in (
-        ("the paper's function, n = 80", problem.space, problem.objective, 80),
-        (f"{IAML}, n = 100", *_iaml(), 100),
-    ):
-        if space is None:
-            print(f"\n{title}: skipped, ADDTREE_DATA names no folder with yahpo/ (see benchmarks/README.md)")
-            continue
-        print(f"\n{title}: mean of the 20 suggestions before it, and of all")
-        print("\n| method | ms | all, ms | addtree / it |\n|---|---|---|---|")
-        ours = float("nan")
-        for method in ["addtree", *methods]:
-            n = at_n if method != "botorch-hierarchical" else 22  # minutes a suggestion by then
-            try:
-                ms = timed(method, space, objective, n)
-            except ImportError as error:
-                print(f"| {method} | not installed: {error} | | |")
-                continue
-            late = float(np.mean(ms[-20:] if n == at_n else ms[-2:]))
-            ours = late if method == "addtree" else ours
-            note = "" if n == at_n else f" (n = {n})"
-            print(f"| {method}{note} | {late:.1f} | {np.mean(ms):.1f} | {ours / late:.3g} |", flush=True)
+def options(n: int) -> at.Space:
+    """One choice of n options with two parameters in a row under each: 2n vertices, n paths."""
+
+    def option(i: int) -> at.Space:
+        return at.Space({f"x{i}": at.Real(0, 1), f"d{i}": at.Choice({0: at.Space({f"y{i}": at.Real(0, 1)})})})
+
+    return at.Space(c=at.Choice({i: option(i) for i in range(n)}))
 
 
-def _iaml() -> tuple[Any, Any]:
-    try:
+def problem(kind: str, size: int) -> tuple[at.Space, Objective, int]:
+    """A space, an objective and a number of observations, by name: what a process can be told to measure."""
+    if kind == "observations":
         task = tasks.load(IAML)
-    except tasks.MissingDataError:
-        return None, None
-    return task.space, task.objective
+        return task.space, task.objective, size
+    build: dict[str, Callable[[int], at.Space]] = {"vertices": tree, "choices": choices, "options": options}
+    return build[kind](size), bowl, 100
 
 
-def growth(title: str, sizes: list[tuple[int, at.Space, Objective, int]]) -> None:
-    print(f"\n| {title} | first suggestion, ms | the next 20, mean ms | exponent |\n|---|---|---|---|")
-    last: tuple[int, float] | None = None
-    for size, space, objective, n in sizes:
-        first, mean = loaded(space, objective, n)
-        slope = "" if last is None else f"{np.log(mean / last[1]) / np.log(size / last[0]):.2f}"
-        print(f"| {size} | {first:.0f} | {mean:.1f} | {slope} |", flush=True)
-        last = (size, mean)
-    print(f"\npeak memory so far: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+def loaded(kind: str, size: int, suggestions: int) -> tuple[float, float, float]:
+    """After n observations from outside: ms of the first suggestion, the mean of those that follow, and peak MB."""
+    import scipy.optimize  # noqa: F401 - the first fit would load it
+
+    space, objective, n = problem(kind, size)
+    rng, optimizer = np.random.default_rng(0), at.Optimizer(space, seed=0)
+    for _ in range(n):
+        config = space.sample(rng)
+        optimizer.tell(config, objective(config))
+    out = []
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(1 + suggestions):
+        start = time.perf_counter()
+        trial = optimizer.ask()
+        out.append(1e3 * (time.perf_counter() - start))
+        optimizer.tell(trial, objective(trial.config))
+    return out[0], float(np.mean(out[1:])), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
-def start_up() -> None:
-    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-    run = [sys.executable, "-c"]
-    for module in ("addtree", "numpy, scipy.optimize, scipy.sparse.csgraph"):
-        seconds = [
-            float(subprocess.run([*run, code.format(module)], capture_output=True, text=True, check=True).stdout)
-            for _ in range(5)
-        ]
-        print(f"import {module}: {np.median(seconds):.2f} s (median of 5)")
+def growth(title: str, kind: str, sizes: Mapping[int, int], suggestions: int) -> dict[int, float]:
+    """One line per size; `sizes` maps what is printed to what the problem is made of. Mean milliseconds by size."""
+    print(
+        f"\n| {title} | first suggestion, ms | mean of the next {suggestions}, ms | exponent | memory, MB |\n"
+        + "|---" * 5
+        + "|"
+    )
+    means: dict[int, float] = {}
+    for shown, size in sizes.items():
+        with get_context("spawn").Pool(1) as pool:  # a process each, for a peak each
+            first, mean, memory = pool.apply(loaded, (kind, size, suggestions))
+        slope = f"{_exponent(means, shown, mean):.2f}" if means else ""
+        print(f"| {shown} | {first:.0f} | {mean:.1f} | {slope} | {memory:.0f} |", flush=True)
+        means[shown] = mean
+    return means
 
 
-def stages() -> None:
-    """Where the time of the last 20 of 100 suggestions goes, by stage."""
-    problem, optimizer = synthetic(), at.Optimizer(synthetic().space, seed=0)
-    start = time.perf_counter()
-    profile = cProfile.Profile()
-    for i in range(100):
-        if i == 80:
-            total = time.perf_counter() - start
+def _exponent(means: Mapping[int, float], size: int, mean: float, since: int | None = None) -> float:
+    since = list(means)[-1] if since is None else since
+    return float(np.log(mean / means[since]) / np.log(size / since))
+
+
+def many_observations() -> None:
+    if not _available(IAML):
+        return
+    # 100 suggestions, so that the refits of every size are in the mean in their proportion
+    means = growth("observations", "observations", {n: n for n in (20, 100, 250, 500, 1000, 2000, 10_000)}, 100)
+    print(f"\nfrom 250 to 2000 observations: exponent {_exponent(means, 2000, means[2000], since=250):.2f}")
+
+
+# ---------------------------------------------------------------------- stages
+
+STAGES = {
+    ("fit.py", "fit"): "fit of the hyperparameters",
+    ("gp.py", "of"): "posterior from scratch",
+    ("gp.py", "condition"): "posterior extended by new observations",
+    ("candidates.py", "candidates"): "candidates",
+    ("maximize.py", "decomposed"): "decomposed search",
+    ("maximize.py", "score"): "scoring candidates",
+    ("climb.py", "climb"): "climbing",
+}
+
+
+def stages(name: str, n: int) -> None:
+    if not _available(name):
+        return
+    task, profile = tasks.load(name), cProfile.Profile()
+    optimizer = at.Optimizer(task.space, seed=0)
+    for i in range(n):
+        if i >= n - LATE:
             profile.enable()
         trial = optimizer.ask()
-        optimizer.tell(trial, problem.objective(trial.config))
-    profile.disable()
-    print(f"\nthe first 80 suggestions took {total:.2f} s; of the next 20, under the profiler:")
-    print("\n| stage | share |\n|---|---|")
+        profile.disable()
+        optimizer.tell(trial, task.objective(trial.config))
+    print(f"\n{name}, suggestions {n - LATE + 1} to {n}, under the profiler:\n\n| stage | share |\n|---|---|")
     stats: Any = pstats.Stats(profile)
-    whole = stats.total_tt
-    for (file, _, name), (_, _, _, cumulative, _) in sorted(stats.stats.items(), key=lambda item: -item[1][3]):
-        if "addtree" in file and name in ("fit", "condition", "candidates", "decomposed", "climb", "score", "suggest"):
-            print(f"| {os.path.basename(file)}: {name} | {100 * cumulative / whole:.0f} % |")
+    found = {
+        STAGES[os.path.basename(file), function]: cumulative / stats.total_tt
+        for (file, _, function), (_, _, _, cumulative, _) in stats.stats.items()
+        if "addtree" in file and (os.path.basename(file), function) in STAGES
+    }
+    for stage, share in sorted(found.items(), key=lambda item: -item[1]):
+        print(f"| {stage} | {100 * share:.0f} % |")
+    print(f"| the rest | {100 * (1 - sum(found.values())):.0f} % |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["peers", "observations", "vertices", "choices", "start", "stages"]
+    parts = ["start", "peers", "run", "observations", "vertices", "choices", "stages"]
+    peer = ["optuna-tpe", "optuna-tpe-group", "optuna-gp-flat", "botorch-hierarchical"]
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
-    parser.add_argument("--methods", nargs="+", default=["optuna-tpe", "optuna-tpe-group", "optuna-gp-flat"])
+    parser.add_argument("--methods", nargs="+", default=peer, choices=list(peers.METHODS))
+    parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        print("OMP_NUM_THREADS is not 1: timings are not comparable")
     if "start" in args.parts:
         start_up()
     if "peers" in args.parts:
-        against_peers(args.methods)
+        against_peers(PAPER, 80, args.methods, args.seeds)
+        against_peers(IAML, 100, [method for method in args.methods if method not in SLOW], args.seeds)
+    if "run" in args.parts:
+        whole_run(args.seeds)
     if "observations" in args.parts:
-        space, objective = _iaml()
-        if space is None:
-            space, objective = synthetic().space, synthetic().objective
-        growth("observations", [(n, space, objective, n) for n in (20, 100, 250, 500, 1000, 2000, 10_000)])
+        many_observations()
     if "vertices" in args.parts:
-        growth(
-            "vertices of a binary tree, 100 observations", [(2**d - 1, tree(d), bowl, 100) for d in (3, 5, 7, 9, 10)]
-        )
+        growth("vertices of a binary tree", "vertices", {2**d - 1: d for d in (3, 5, 7, 9, 10)}, LATE)
     if "choices" in args.parts:
-        growth("independent choices, 100 observations", [(n, choices(n), bowl, 100) for n in (2, 5, 10, 20, 40)])
+        growth("independent choices", "choices", {n: n for n in (2, 5, 10, 20, 40)}, LATE)
+        growth("options of one choice, as many vertices", "options", {40: 40}, LATE)
     if "stages" in args.parts:
-        stages()
+        stages(PAPER, 80)
+        stages(IAML, 100)
 
 
 if __name__ == "__main__":

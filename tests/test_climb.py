@@ -78,3 +78,47 @@ def test_points_that_share_a_row_climb_each_on_its_own():
     found, value = climb(function, np.full((1, 2), 0.5), free, np.zeros(2, dtype=np.intp))
     np.testing.assert_allclose(found, [centre], atol=1e-5)
     np.testing.assert_allclose(value, 0.0, atol=1e-8)
+
+
+def counting(function):
+    """The function, and the list of its evaluations."""
+    seen = []
+
+    def counted(X):
+        seen.append(X.copy())
+        return function(X)
+
+    return counted, seen
+
+
+def test_rivals_stop_when_the_best_has_arrived():
+    rng = np.random.default_rng(0)
+    X, centre, free = rng.random((5, 3)), np.array([0.2, 0.7, 0.4]), np.ones((5, 3), dtype=bool)
+    to_the_end, every = counting(bowl(centre))
+    climb(to_the_end, X, free)
+    as_rivals, fewer = counting(bowl(centre))
+    _, value = climb(as_rivals, X, free, enough=0.01)
+    assert len(fewer) < len(every)
+    np.testing.assert_allclose(value.max(), 0.0, atol=0.01)
+
+
+def test_a_rival_that_can_still_win_goes_on():
+    """The first stands on a low top; the second climbs a long even slope to a higher one."""
+
+    def function(X):
+        low, slope = 1.0 - (X[:, 0] - 0.5) ** 2, 3.0 * X[:, 0]
+        return np.array([low[0], slope[1]]), np.array([-2.0 * (X[0] - 0.5), np.full(1, 3.0)])
+
+    _, value = climb(function, np.array([[0.5], [0.0]]), np.ones((2, 1), dtype=bool), enough=0.01)
+    np.testing.assert_allclose(value, [1.0, 3.0])
+
+
+def test_a_rival_that_cannot_win_holds_up_nobody():
+    """The second still gains, but far below the first."""
+
+    def function(X):
+        return np.array([0.0, -1e6 + X[1, 0]]), np.array([[0.0], [1.0]])
+
+    counted, seen = counting(function)
+    climb(counted, np.array([[0.5], [0.0]]), np.ones((2, 1), dtype=bool), enough=0.01)
+    assert len(seen) < 10

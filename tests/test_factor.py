@@ -77,6 +77,16 @@ def test_blocks_are_connected_through_chains():
     assert [b.tolist() for b in connected_blocks(np.ones((3, 1), dtype=bool))] == [[0, 1, 2]]
 
 
+def test_blocks_are_found_through_long_chains_of_shared_terms():
+    chain = np.eye(30, dtype=bool) | np.eye(30, k=1, dtype=bool)  # row i shares a term with row i + 1 alone
+    order = np.random.default_rng(0).permutation(30)
+    assert [b.tolist() for b in connected_blocks(chain[order])] == [list(range(30))]
+    chain[14] = False
+    chain[14, 14] = True  # cut: row 14 shares a term with row 13 alone
+    found = connected_blocks(chain)
+    assert [b.tolist() for b in found] == [list(range(15)), list(range(15, 30))]
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_a_singular_matrix_gets_as_little_as_will_do(scale):
     K = scale * np.ones((4, 4))

@@ -21,6 +21,8 @@ from addtree.encoding import Array
 _FIRST_STEP = 0.05  # of the unit interval, along the steepest coordinate
 _LONGEST_STEP = 0.5
 _TINY = 1e-300
+_PATIENCE = 4  # steps over which a rival's gain is judged,
+_OUTLOOK = 3.0  # and how many times that it may still gain
 
 
 def climb(
@@ -31,12 +33,14 @@ def climb(
     *,
     steps: int = 40,
     tolerance: float = 1e-9,
+    enough: float | None = None,
 ) -> tuple[Array, Array]:
     """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each in [0, 1].
 
     Point b owns the entries of X[row[b]] (of X[b], where no `row` is given) that `free[b]` (B x D) marks; no two
-    points own the same. Returns the best X
-    found in so many steps and the values, none worse than at the start.
+    points own the same. Returns the best X found in so many steps and the values, none worse than at the start.
+    Points of which only the best matters are rivals: given `enough`, the climb ends as soon as none that can still win
+    has lately gained that much.
     """
     value, gradient = function(X)
     d = int(free.sum(axis=1).max(initial=0))
@@ -50,36 +54,61 @@ def climb(
     at = (np.broadcast_to(row, columns.shape)[valid], columns[valid])
     rest = X[row, columns]
     x, g = np.where(valid, rest, 0.5), np.where(valid, gradient[row, columns], 0.0)
-    eye = np.eye(d)
     H = np.zeros((B, d, d))
     curved = np.zeros(B, dtype=bool)  # whether H knows anything
     t = np.ones(B)
+    history = [value]
     for _ in range(steps):
-        blocked = ((x <= 0.0) & (g < 0.0)) | ((x >= 1.0) & (g > 0.0))
-        uphill = np.where(blocked, 0.0, g)
-        step = np.where(blocked, 0.0, (H @ uphill[:, :, None])[:, :, 0])
-        poor = ~curved | (np.einsum("bi,bi->b", step, uphill) <= 0.0)
-        steepest = np.abs(uphill).max(axis=1)
-        step[poor] = uphill[poor] * (_FIRST_STEP / np.maximum(steepest[poor], _TINY))[:, None]
-        step *= (t * np.minimum(1.0, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1), _TINY)))[:, None]
-        tried = np.clip(x + step, 0.0, 1.0)
+        inside = np.where(g > 0.0, 1.0 - x, x) > 0.0  # the box leaves room uphill
+        uphill = g * inside
+        step = _apply(H, uphill) * inside
+        poor = _dot(step, uphill) <= 0.0  # as it is while H is zero
+        first = uphill * (_FIRST_STEP / np.maximum(_largest(uphill), _TINY))[:, None]
+        step = np.where(poor[:, None], first, step)
+        step *= (t * np.minimum(1.0, _LONGEST_STEP / np.maximum(_largest(step), _TINY)))[:, None]
+        tried = np.minimum(np.maximum(x + step, 0.0), 1.0)
         s = tried - x
-        if np.abs(s).max() < tolerance:
+        if _largest(s).max() < tolerance:
             break
         X[at] = tried[valid]
         new_value, gradient = function(X)
         new_g = np.where(valid, gradient[row, columns], 0.0)
         y = g - new_g  # of the minimised function -f
-        sy, yy = np.einsum("bi,bi->b", s, y), np.einsum("bi,bi->b", y, y)
+        sy, yy = _dot(s, y), _dot(y, y)
         learns = sy > 1e-12 * yy
-        H[learns & ~curved] = eye * (sy / np.maximum(yy, _TINY))[learns & ~curved, None, None]
-        rho = np.where(learns, 1.0 / np.where(learns, sy, 1.0), 0.0)[:, None, None]
-        V = eye - rho * s[:, :, None] * y[:, None, :]
-        H = np.where(learns[:, None, None], V @ H @ V.transpose(0, 2, 1) + rho * s[:, :, None] * s[:, None, :], H)
-        curved |= learns
+        new = learns & ~curved
+        if new.any():
+            H[new] = np.eye(d) * (sy[new] / yy[new])[:, None, None]
+            curved |= learns
+        # BFGS: H + ρ (1 + ρ yᵀHy) ssᵀ - ρ (Hy sᵀ + s yᵀH), where ρ is 1 / sᵀy, or 0 where nothing is learned
+        rho = learns / np.where(learns, sy, 1.0)
+        Hy = _apply(H, y)
+        half = (0.5 * rho * (1.0 + rho * _dot(y, Hy)))[:, None] * s - rho[:, None] * Hy
+        rank_two = half[:, :, None] * s[:, None, :]
+        H += rank_two + rank_two.transpose(0, 2, 1)
         gained = new_value > value
         x, g = np.where(gained[:, None], tried, x), np.where(gained[:, None], new_g, g)
         value = np.where(gained, new_value, value)
         t = np.where(gained, np.minimum(1.0, 2.0 * t), 0.3 * t)
+        history.append(value)
+        if enough is not None and len(history) > _PATIENCE:
+            gain = value - history[-1 - _PATIENCE]
+            if not np.any((gain > enough) & (value + _OUTLOOK * gain >= value.max())):
+                break
     X[at] = x[valid]
     return X, value
+
+
+def _apply(H: Array, v: Array) -> Array:
+    """H v of every point."""
+    return np.asarray((H @ v[:, :, None])[:, :, 0])
+
+
+def _dot(u: Array, v: Array) -> Array:
+    """uᵀv of every point."""
+    return np.asarray((u[:, None, :] @ v[:, :, None])[:, 0, 0])
+
+
+def _largest(v: Array) -> Array:
+    """The largest size of an entry, of every point."""
+    return np.asarray(np.maximum.reduce(np.abs(v), axis=1))

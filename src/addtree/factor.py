@@ -14,8 +14,6 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from addtree.covariance import Index, Mask
 from addtree.encoding import Array
@@ -27,30 +25,30 @@ _JITTERS = 10.0 ** np.arange(-15, 1)  # of the mean variance, tried in turn
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
     """The rows of each connected component of the graph in which rows that share an active term are joined."""
-    n, n_terms = active.shape
-    if n == 0:
-        return ()
-    if n_terms and active.all(axis=0).any():  # a term active in every row joins them all
-        return (np.arange(n),)
-    graph = csr_array(np.block([[np.zeros((n, n)), active], [active.T, np.zeros((n_terms, n_terms))]]))
-    _, labels = connected_components(graph, directed=False)
-    labels = labels[:n]
-    return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
+    n = len(active)
+    label, last = np.arange(n), None
+    while last is None or not np.array_equal(label, last):  # every row takes the least label within its reach
+        last = label
+        of_term = np.min(np.where(active, label[:, None], n), axis=0, initial=n)
+        label = np.minimum(label, np.min(np.where(active, of_term, n), axis=1, initial=n))
+    return tuple(np.flatnonzero(label == least) for least in np.unique(label))
 
 
-def _cholesky(K: Array, variance: float) -> Array:
+def _cholesky(K: Array, variances: Array) -> Array:
     """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do.
 
-    `variance` is the scale of rounding errors: the mean variance of the rows before anything was subtracted.
+    Reads the lower triangle alone. `variances` are those of the rows before anything was subtracted: their mean is the
+    scale of rounding errors.
     """
     L, info = dpotrf(K, lower=1, clean=1)
-    for jitter in (variance or 1.0) * _JITTERS:
-        if info == 0:
-            break
-        _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
-        L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
     if info != 0:
-        raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")
+        for jitter in (float(np.mean(variances)) or 1.0) * _JITTERS:
+            _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
+            L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
+            if info == 0:
+                break
+        else:
+            raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")
     return np.asarray(L)
 
 
@@ -64,10 +62,14 @@ class Factor:
     @classmethod
     def of(cls, K: Array, blocks: Sequence[Index]) -> Factor:
         """Factorise K, which is zero outside these blocks."""
-        variance = float(np.mean(np.diagonal(K))) if len(K) else 1.0
-        if len(blocks) == 1:
-            return cls(((blocks[0], _cholesky(K, variance)),), len(K))
-        return cls(tuple((rows, _cholesky(K[np.ix_(rows, rows)], variance)) for rows in blocks), len(K))
+        return cls.of_blocks(blocks, [K] if len(blocks) == 1 else [K[np.ix_(rows, rows)] for rows in blocks])
+
+    @classmethod
+    def of_blocks(cls, blocks: Sequence[Index], matrices: Sequence[Array]) -> Factor:
+        """Factorise a K whose blocks are these matrices, of which the lower triangles count."""
+        variances = np.concatenate([np.diagonal(matrix) for matrix in matrices]) if matrices else np.empty(0)
+        factors = (_cholesky(matrix, variances) for matrix in matrices)
+        return cls(tuple(zip(blocks, factors, strict=True)), len(variances))
 
     def _by_block(self, function: Callable[[Array, Array], Array], B: Array) -> Array:
         """Apply function(L, B[rows]) to every block."""
@@ -75,7 +77,7 @@ class Factor:
             return function(self.blocks[0][1], B)
         out = np.empty_like(B)
         for rows, L in self.blocks:
-            out[rows] = function(L, B[rows])
+            out[rows] = function(L, B.T[..., rows].T)  # column by column, as LAPACK wants it
         return out
 
     @cached_property
@@ -91,16 +93,15 @@ class Factor:
         """L⁻¹ B, rows in the order of K: its squared column norms are those of B under K⁻¹."""
         return self._by_block(lambda L, b: dtrtrs(L, b, lower=1)[0], B)
 
+    def inverses(self) -> list[Array]:
+        """K⁻¹ by blocks, lower triangles with zeros above."""
+        return [dpotri(L, lower=1)[0] for _, L in self.blocks]
+
     def inverse(self) -> Array:
         """K⁻¹, dense."""
         out = np.zeros((self.size, self.size))
-        for rows, L in self.blocks:
-            lower = dpotri(L, lower=1)[0]  # the upper triangle stays that of L, which is zero
-            full = np.asarray(lower + lower.T)
-            full[np.diag_indices(len(full))] *= 0.5
-            if len(self.blocks) == 1 and self._in_order:
-                return full
-            out[np.ix_(rows, rows)] = full
+        for (rows, _), lower in zip(self.blocks, self.inverses(), strict=True):
+            out[np.ix_(rows, rows)] = lower + np.tril(lower, -1).T
         return out
 
     def log_determinant(self) -> float:
@@ -114,12 +115,12 @@ class Factor:
         kept = [block for block, hit in zip(self.blocks, touched, strict=True) if not hit]
         rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
         n, m, k = self.size, len(rows), len(corner)
-        variance = float(np.mean(np.diagonal(corner)))
+        variances = np.diagonal(corner)
         L = np.zeros((m + k, m + k))
         if m:
             L[:m, :m] = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
             C = dtrtrs(L[:m, :m], cross[rows], lower=1)[0]
             L[m:, :m] = C.T
             corner = corner - C.T @ C
-        L[m:, m:] = _cholesky(corner, variance)
+        L[m:, m:] = _cholesky(corner, variances)
         return Factor((*kept, (np.concatenate([rows, np.arange(n, n + k)]), L)), n + k)

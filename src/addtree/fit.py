@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from addtree.covariance import Covariance, Gram, Hyperparameters, Index
 from addtree.encoding import Array, Encoding
@@ -33,6 +32,7 @@ _MOST_NOISE = 1e6  # standard deviations of the values: noise declared larger th
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
+_LINE_SEARCH = 7  # evaluations of one line search at most: where rounding ends the descent, more find nothing
 _IMPOSSIBLE = 1e25  # the score of a θ whose covariance cannot be factorised
 
 
@@ -196,6 +196,8 @@ def fit(
 
     Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that.
     """
+    from scipy.optimize import minimize  # here, since loading it takes a third of the time to import this package
+
     objective = _Objective(recipe, gram, y)
     low, high = np.array(objective.bounds).T
     starts = [objective.centre if start is None else start]
@@ -208,7 +210,7 @@ def fit(
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(low, high, strict=True)),
-            options={"maxiter": iterations, "maxcor": 20},
+            options={"maxiter": iterations, "maxcor": 20, "maxls": _LINE_SEARCH},
         )
         if result.fun < (_IMPOSSIBLE if best is None else best[0]) and np.all(np.isfinite(result.x)):
             best = (float(result.fun), np.asarray(result.x))

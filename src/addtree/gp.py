@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from addtree.covariance import Counted, Covariance, Gram, Hyperparameters, Index, Mask, Rows, stack
+from addtree.covariance import Counted, Covariance, Cross, Gram, Hyperparameters, Index, Mask, Rows, scatter, stack
 from addtree.encoding import Array
 from addtree.factor import Factor, connected_blocks
 
@@ -33,29 +33,42 @@ Moments: TypeAlias = Callable[[Array], tuple[Array, Array, Callable[[Array, Arra
 
 
 class Likelihood:
-    """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z."""
+    """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z.
+
+    The blocks of K, and then of its derivative, lie one after another in one vector, each column by column, so that
+    LAPACK takes them as they are; only their lower triangles are ever filled.
+    """
 
     def __init__(self, gram: Gram) -> None:
         self._gram = gram
         self._blocks = connected_blocks(gram.rows.active)
+        sizes = np.array([len(rows) for rows in self._blocks], dtype=np.intp)
+        self._ends = np.cumsum(sizes * sizes).tolist()
+        # Entry (i, j) of K stands at corner[i] + place[i] + stride[i] · place[j] (i and j are of one block).
+        place, stride, corner = np.zeros((3, len(gram.rows)), dtype=np.intp)
+        for rows, end in zip(self._blocks, self._ends, strict=True):
+            place[rows], stride[rows], corner[rows] = np.arange(len(rows)), len(rows), end - len(rows) ** 2
+        self._pairs = corner[gram.i] + place[gram.i] + stride[gram.i] * place[gram.j]
+        self._diagonal = corner + (1 + stride) * place
 
     def value_and_gradient(self, hyper: Hyperparameters, z: Array) -> tuple[float, Array, Array, float, Array]:
         """The log likelihood and its derivatives: amplitudes (T), lengthscales (S), noise, z (n)."""
-        K = self._gram.value(hyper)
-        K[np.diag_indices(len(K))] += hyper.noise
-        factor = Factor.of(K, self._blocks)
+        pairs, diagonal, pull_back = self._gram.pairs(hyper)
+        packed = scatter(self._pairs, pairs, self._ends[-1] if self._ends else 0)
+        packed[self._diagonal] = diagonal + hyper.noise
+        squares = [
+            packed[end - len(rows) ** 2 : end].reshape(len(rows), len(rows))
+            for rows, end in zip(self._blocks, self._ends, strict=True)
+        ]
+        factor = Factor.of_blocks(self._blocks, [square.T for square in squares])
         alpha = factor.solve(z)
         value = -0.5 * float(z @ alpha) - 0.5 * factor.log_determinant() - 0.5 * len(z) * _LOG_2PI
-        W = 0.5 * (np.outer(alpha, alpha) - factor.inverse())  # d value / dK
-        by_amplitude, by_scale = self._gram.gradient(hyper, W)
-        return value, by_amplitude, by_scale, hyper.noise * float(np.trace(W)), -alpha
-
-
-def _noisy(covariance: Covariance, hyper: Hyperparameters, rows: Rows) -> Array:
-    """k(X, X) + σ² I."""
-    K = covariance.cross(hyper, rows, rows)
-    K[np.diag_indices(len(K))] = covariance.variance(hyper, rows.active) + hyper.noise
-    return K
+        # d value / dK = (α αᵀ - K⁻¹) / 2, and a pair stands twice in K
+        for rows, square, inverse in zip(self._blocks, squares, factor.inverses(), strict=True):
+            np.subtract(np.multiply.outer(alpha[rows], alpha[rows]), inverse.T, out=square)
+        by_diagonal = 0.5 * packed[self._diagonal]
+        by_amplitude, by_scale = pull_back(packed[self._pairs], by_diagonal)
+        return value, by_amplitude, by_scale, hyper.noise * float(np.sum(by_diagonal)), -alpha
 
 
 @dataclass(frozen=True)
@@ -68,19 +81,28 @@ class Posterior:
     z: Array
     factor: Factor
     alpha: Array
+    cross: Cross  # of anything with the rows
 
     @classmethod
-    def of(cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array) -> Posterior:
-        """Condition on observations z at rows, from scratch."""
-        factor = Factor.of(_noisy(covariance, hyper, rows), connected_blocks(rows.active))
-        return cls(covariance, hyper, rows, z, factor, factor.solve(z))
+    def of(
+        cls, covariance: Covariance, hyper: Hyperparameters, rows: Rows, z: Array, *, gram: Gram | None = None
+    ) -> Posterior:
+        """Condition on observations z at rows, from scratch; faster where the Gram matrix of the rows is at hand."""
+        cross = Cross(covariance, hyper, rows)
+        K = cross.value(rows) if gram is None else gram.value(hyper)
+        K[np.diag_indices(len(K))] = covariance.variance(hyper, rows.active) + hyper.noise
+        factor = Factor.of(K, connected_blocks(rows.active))
+        return cls(covariance, hyper, rows, z, factor, factor.solve(z), cross)
 
     def condition(self, rows: Rows, z: Array) -> Posterior:
         """Condition on further observations, appending to the factor."""
-        cross = self.covariance.cross(self.hyper, self.rows, rows)
-        factor = self.factor.append(cross, _noisy(self.covariance, self.hyper, rows))
-        values = np.concatenate([self.z, z])
-        return Posterior(self.covariance, self.hyper, stack(self.rows, rows), values, factor, factor.solve(values))
+        n, both = len(self.rows), stack(self.rows, rows)
+        cross = Cross(self.covariance, self.hyper, both)
+        K = cross.value(rows)
+        corner = K[:, n:].copy()
+        corner[np.diag_indices(len(rows))] = self.covariance.variance(self.hyper, rows.active) + self.hyper.noise
+        factor, values = self.factor.append(K[:, :n].T, corner), np.concatenate([self.z, z])
+        return Posterior(self.covariance, self.hyper, both, values, factor, factor.solve(values), cross)
 
     def means(self) -> Array:
         """The mean at the observations themselves: k(X, X) α = z - σ² α."""
@@ -88,7 +110,7 @@ class Posterior:
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
-        return self._moments(self.covariance.cross(self.hyper, queries, self.rows), queries.active)
+        return self._moments(self.cross.value(queries), queries.active)
 
     def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of term t alone; the means of all terms add up to the prediction."""
@@ -102,7 +124,7 @@ class Posterior:
         Averages, curves and differences are such sums. Only terms active in the queries count, so that queries whose
         `active` is restricted to some terms give sums of those components alone.
         """
-        cross = weights @ self.covariance.cross(self.hyper, queries, self.rows)
+        cross = weights @ self.cross.value(queries)
         prior = weights @ self.covariance.cross(self.hyper, queries, queries) @ weights.T
         half = self.factor.half_solve(np.ascontiguousarray(cross.T))
         return cross @ self.alpha, prior - half.T @ half

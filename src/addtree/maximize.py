@@ -15,11 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csc_array
 
-from addtree.acquisition import Acquisition
+from addtree.acquisition import Acquisition, LogExpectedImprovement
 from addtree.climb import climb
-from addtree.covariance import Counted, Covariance, Index, Rows
+from addtree.covariance import Counted, Covariance, Index, Rows, TermPoints
 from addtree.encoding import Array, Encoding
 from addtree.gp import Moments
 from addtree.parameters import Integer
@@ -27,7 +26,8 @@ from addtree.parameters import Integer
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
-_CLIMB_STEPS = 16  # evaluations of all of them
+_CLIMB_STEPS = 16  # evaluations of all of them, at most;
+_ENOUGH = 0.01  # fewer once the best no longer gains this much of log expected improvement
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -82,7 +82,8 @@ def decomposed(
         U[i] = sum(worth.get(j, 0.0) for j in encoding.node_columns[i])
         for j, options in encoding.node_choices[i]:
             values = np.array([offset.get((j, o), 0.0) + U[child] for o, child in enumerate(options)])
-            best = int(rng.choice(np.flatnonzero(values == values.max())))  # options never seen are all alike
+            alike = (values == values.max()).nonzero()[0]  # as options never seen are
+            best = int(alike[0] if len(alike) == 1 else rng.choice(alike))
             U[i] += values[best]
             picks[i].append((j, best, options[best]))
     row = np.full(encoding.n_columns, np.nan)
@@ -104,11 +105,10 @@ def _vertex_of_column(covariance: Covariance) -> Index:
     return vertex
 
 
-def _one_term_each(covariance: Covariance, terms: Sequence[int], k: int) -> csc_array:
-    """Counted terms of k points per term, in which that term alone counts."""
-    points = np.arange(k * len(terms))
-    shape = (len(points), len(covariance.terms))
-    return csc_array((np.ones(len(points), dtype=bool), (points, np.repeat(np.array(terms, dtype=np.intp), k))), shape)
+def _one_term_each(covariance: Covariance, terms: Sequence[int], k: int) -> TermPoints:
+    """k points per term, in which that term alone counts; terms in ascending order."""
+    repeated = np.repeat(np.array(terms, dtype=np.intp), k)
+    return TermPoints(repeated, np.arange(len(repeated)), len(covariance.terms))
 
 
 def _solve_offsets(
@@ -195,7 +195,8 @@ def joint(
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
     moments = view.at(starts, covariance.rows(starts).active)
-    climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS)
+    enough = _ENOUGH if isinstance(acquisition, LogExpectedImprovement) else None
+    climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS, enough=enough)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
@@ -211,17 +212,11 @@ def joint(
 def _different_branches(encoding: Encoding, X: Array, value: Array) -> Index:
     """Where to climb from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
-    paths = np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice]
-    chosen: list[int] = order[:2].tolist()
-    rest: list[int] = []
-    seen = {paths[i].tobytes() for i in chosen}
-    for i in order[2:].tolist():
-        if len(chosen) == _CLIMBS:
-            break
-        path = paths[i].tobytes()
-        (rest if path in seen else chosen).append(i)
-        seen.add(path)
-    return np.array((chosen + rest)[:_CLIMBS], dtype=np.intp)
+    paths = [path.tobytes() for path in np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice][order]]
+    best_of = {path: i for i, path in reversed(list(enumerate(paths)))}
+    chosen = [0, 1, *(i for i in sorted(best_of.values()) if paths[i] not in paths[:2])]
+    rest = sorted(set(range(len(order))) - set(chosen))
+    return np.asarray(order[[i for i in (chosen + rest)[:_CLIMBS] if i < len(order)]])
 
 
 def _single_steps(encoding: Encoding, row: Array) -> Array:

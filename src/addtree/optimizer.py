@@ -13,6 +13,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from addtree.covariance import Gram
 from addtree.design import design_size, initial_design
 from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
@@ -202,8 +203,7 @@ class Optimizer:
         return posterior, X, y
 
     def _fit_model(self, X: Array, y: Array, rng: np.random.Generator) -> _Model:
-        chosen = informative(y, _MAX_FIT)
-        gram, values = self._covariance.gram(self._covariance.rows(X[chosen])), y[chosen]
+        gram, values = self._fitted_to(X, y)
         last = None if self._model is None else self._model.fitted.theta
         if self._recipe.fit == "mle":
             fitted = fit(self._recipe, gram, values, start=last, restarts=2, rng=rng)
@@ -211,14 +211,20 @@ class Optimizer:
             fitted = fit(self._recipe, gram, values, rng=rng)
         else:
             fitted = fit(self._recipe, gram, values, start=last, iterations=_WARM_ITERATIONS, rng=rng)
-        return self._condition(X, y, fitted)
+        return self._condition(X, y, fitted, gram)
 
-    def _condition(self, X: Array, y: Array, fitted: Fitted) -> _Model:
+    def _fitted_to(self, X: Array, y: Array) -> tuple[Gram, Array]:
+        """The rows that a fit looks at, by their Gram matrix, and their values."""
+        chosen = informative(y, _MAX_FIT)
+        return self._covariance.gram(self._covariance.rows(X[chosen])), y[chosen]
+
+    def _condition(self, X: Array, y: Array, fitted: Fitted, gram: Gram) -> _Model:
+        """The posterior of what is kept. `gram` is of the rows that were fitted to, which may be all of them."""
         kept = informative(y, _MAX_ROWS)
-        rows = self._covariance.rows(X[kept])
-        return _Model(
-            len(y), fitted, Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(y[kept]))
-        )
+        whole = gram if len(gram.rows) == len(kept) else None
+        rows = self._covariance.rows(X[kept]) if whole is None else whole.rows
+        z = fitted.output.forward(y[kept])
+        return _Model(len(y), fitted, Posterior.of(self._covariance, fitted.hyper, rows, z, gram=whole))
 
     # ------------------------------------------------------------------ tell
 
@@ -329,8 +335,8 @@ class Optimizer:
         if len(theta) != len(self._covariance.terms) + self._covariance.n_scales + 2 or not np.all(np.isfinite(theta)):
             raise ValueError("the model is of another covariance")
         X, y = self._observations(n)
-        fitted = restore(self._recipe, self._covariance, y[informative(y, _MAX_FIT)], theta)
-        self._model = self._condition(X, y, fitted)
+        gram, values = self._fitted_to(X, y)
+        self._model = self._condition(X, y, restore(self._recipe, self._covariance, values, theta), gram)
 
 
 def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:

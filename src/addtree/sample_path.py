@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import csc_array
 
-from addtree.covariance import Counted, Index, Rows
+from addtree.covariance import Counted, Index, Rows, TermPoints, scatter
 from addtree.encoding import Array
 from addtree.gp import Moments, Posterior
 
@@ -42,16 +41,16 @@ class SamplePath:
             self._cosines[t] = (frequencies, phases, weights)
         rows = posterior.rows
         noise = rng.normal(size=len(rows)) * np.sqrt(hyper.noise)
-        prior = self._prior(rows.features, csc_array(rows.active), np.arange(len(rows)))[0]
+        prior = self._prior(rows.features, TermPoints.of_mask(rows.active), np.arange(len(rows)))[0]
         self._correction = posterior.factor.solve(posterior.z - prior - noise)
 
-    def _prior(self, features: Array, counted: csc_array, row: Index) -> tuple[Array, Callable[[Array], Array]]:
+    def _prior(self, features: Array, counted: TermPoints, row: Index) -> tuple[Array, Callable[[Array], Array]]:
         """The prior draw at points (B), and what turns derivatives by it into one by the features."""
         covariance = self._posterior.covariance
-        value = np.asarray(counted.astype(float) @ self._constants)
+        value = scatter(counted.point, self._constants[counted.term], len(row))
         slopes: list[tuple[Index, Index, Array]] = []
         for t, (frequencies, phases, weights) in self._cosines.items():
-            on = counted.indices[counted.indptr[t] : counted.indptr[t + 1]]
+            on = counted.of(t)
             if len(on):
                 columns, _ = covariance.term_features(t)
                 angle = features[np.ix_(row[on], columns)] @ frequencies + phases
@@ -70,7 +69,7 @@ class SamplePath:
         """The draw at m queries, and zeros for its variance."""
         posterior = self._posterior
         cross = posterior.covariance.cross(posterior.hyper, queries, posterior.rows)
-        prior = self._prior(queries.features, csc_array(queries.active), np.arange(len(queries)))[0]
+        prior = self._prior(queries.features, TermPoints.of_mask(queries.active), np.arange(len(queries)))[0]
         value = prior + cross @ self._correction
         return value, np.zeros_like(value)
 
@@ -79,7 +78,8 @@ class SamplePath:
         posterior = self._posterior
         covariance = posterior.covariance
         points = covariance.points(posterior.hyper, posterior.rows, X, counted, row)
-        terms, at = csc_array(counted), np.arange(len(X)) if row is None else row
+        terms = counted if isinstance(counted, TermPoints) else TermPoints.of_mask(counted)
+        at = np.arange(len(X)) if row is None else row
 
         def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)

@@ -55,6 +55,30 @@ def test_blocks_partition_the_rows_and_the_gram_is_zero_outside(space, covarianc
         assert reached == set(block.tolist())
 
 
+@given(spaces(), covariances, seeds)
+def test_a_posterior_that_is_given_the_gram_matrix_is_the_same(space, covariance, seed):
+    encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 9, seed)
+    given_it = Posterior.of(k, hyper, rows, z, gram=k.gram(rows))
+    queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
+    for one, other in zip(given_it.predict(queries), posterior.predict(queries), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
+@given(spaces(), covariances, seeds)
+def test_what_a_posterior_keeps_of_its_rows_is_not_of_others(space, covariance, seed):
+    """Whatever was asked of it before, and of those that it came from or that came from it."""
+    encoding, k, hyper, rows, z, fresh = posterior_of(space, covariance, 9, seed)
+    queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
+    old = Posterior.of(k, hyper, rows[:6], z[:6])
+    before = old.predict(queries[:2])
+    new = old.condition(rows[6:], z[6:])
+    new.predict(queries[3:])
+    for one, other in zip(new.predict(queries), fresh.predict(queries), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+    for one, other in zip(old.predict(queries[:2]), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @given(spaces(), covariances, seeds, st.integers(1, 8))
 def test_conditioning_further_equals_conditioning_at_once(space, covariance, seed, first):
     encoding, k, hyper, rows, z, whole = posterior_of(space, covariance, 9, seed)
