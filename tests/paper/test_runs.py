@@ -1,6 +1,10 @@
 """The runner: what is done is not done again, what is broken does not spread, and the quick form gives a page."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +43,33 @@ def test_interrupted_write_leaves_no_record(tmp_path, jobs, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         runs.run_all(jobs[:1], out=tmp_path, workers=0, report=lambda _: None)
     assert runs.load(tmp_path, jobs[0]) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and sessions are POSIX's")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_stopped_run_leaves_no_process_and_goes_on(tmp_path, jobs, how):
+    code = (
+        "from pathlib import Path; from addtree.paper import runs; from addtree.paper.experiments import Job\n"
+        f"out = Path({str(tmp_path)!r})\n"
+        "jobs = [Job('synthetic', 'random', s, 6, out) for s in range(3)] + [Job('synthetic', 'tree', 0, 500, out)]\n"
+        "if __name__ == '__main__': runs.run_all(jobs, out=out, workers=1, report=lambda line: print(line, flush=True))"
+    )
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("[1/4] synthetic random seed 0")
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # a terminal interrupts the whole group
+    else:
+        process.kill()
+    process.communicate(timeout=20)  # to the end of the pipe: the worker holds it as long as it lives
+    assert process.returncode != 0
+    again = []
+    runs.run_all(jobs, out=tmp_path, workers=0, report=again.append)
+    assert "of 3 jobs are done already" in again[0]
+    assert all(runs.load(tmp_path, job)["seed"] == job.seed for job in jobs)
 
 
 def test_one_failure_does_not_stop_the_others(tmp_path, jobs):

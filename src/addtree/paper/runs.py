@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import metadata
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,19 @@ def _do(job: Job, out: Path, about: dict[str, str]) -> float:
     return time.perf_counter() - start
 
 
+def _end_with_parent() -> None:
+    """A worker ends when interrupted, and when its parent is gone, even if that was killed: nothing goes on unseen."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = print) -> dict[Job, str]:
     """Run what is not done yet; returns the jobs that failed and why. The others are saved.
 
@@ -99,12 +114,13 @@ def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = pr
         return failed
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)  # read by BLAS when a child starts
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
     try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            futures = {pool.submit(_do, job, out, about): job for job in todo}
-            for k, future in enumerate(as_completed(futures), 1):
-                note(futures[future], future.result, k)
+        futures = {pool.submit(_do, job, out, about): job for job in todo}
+        for k, future in enumerate(as_completed(futures), 1):
+            note(futures[future], future.result, k)
     finally:
+        pool.shutdown(cancel_futures=True)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
