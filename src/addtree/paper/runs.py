@@ -12,13 +12,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+from addtree.errors import AddTreeError
 from addtree.paper.experiments import Job
+from addtree.paper.methods import gpyopt_versions
 
+PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("addtree", "numpy", "scipy", "smac", "ConfigSpace", "hyperopt")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -55,12 +59,22 @@ def versions() -> dict[str, str]:
             out[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    asked = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=10"]
+    with suppress(AddTreeError):  # then it cannot run, which is said where it is asked to
+        out |= {name if name.startswith("GPy") else f"{name} of GPyOpt": v for name, v in gpyopt_versions().items()}
+    return out | {"commit": _commit()}
+
+
+def _commit() -> str:
+    """The commit of the package's files, marked if they differ from it; the page that a run writes does not count."""
+
+    def git(*command: str) -> str:
+        asked = ["git", "-C", str(PACKAGE), *command]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        out["commit"] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        return git("rev-parse", "--short=10", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
     except (OSError, subprocess.CalledProcessError):
-        out["commit"] = "unknown (no checkout)"
-    return out
+        return "unknown (no checkout)"
 
 
 def _do(job: Job, out: Path, about: dict[str, str]) -> float:
