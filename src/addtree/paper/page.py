@@ -212,10 +212,10 @@ Every number and figure on this page comes from `python -m addtree.paper`; the e
 TREE_NOTE = """
 The code of `tree` was never published. What its sources leave open (noise floor, priors, the improvement asked for
 inside a leaf) was set on the synthetic function so that it does about as well there as reported (log10 distance
-above −4 at iteration 60, well below `tpe`), and is the same in every experiment. One thing was set on the
-compression problem: the process of a leaf reads all parameters of its path, because over the last node's alone the
-method did worse there than random search. The improvement it asks for inside a leaf is relative to the spread of
-all values, which on compression is large against what is left to gain: there that setting stops it early. Where a
+above −4 at iteration 60, well below `tpe`), and is the same in every experiment. Two choices of form were made on the
+compression problem, for the stronger competitor: the process of a leaf reads all parameters of its path, because over
+the last node's alone the method did worse there than random search; and the improvement asked for is a share of the
+distance from the best value to the median, because a share of the standard deviation stopped the search early. Where a
 node has two choices it nests them, since it needs a tree.
 
 The paper's p-values of 0.003 are those of the normal approximation when all ten runs agree; SciPy's exact test gives
