@@ -1,11 +1,15 @@
 """The runner: what is done is not done again, what is broken does not spread, and the quick form gives a page."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from addtree.paper import command, runs
+from addtree.paper import command, fc3, mnist, runs
 from addtree.paper.__main__ import main
 from addtree.paper.experiments import Job
 from addtree.paper.methods import METHODS
@@ -41,6 +45,33 @@ def test_interrupted_write_leaves_no_record(tmp_path, jobs, monkeypatch):
     assert runs.load(tmp_path, jobs[0]) is None
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and sessions are POSIX's")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_stopped_run_leaves_no_process_and_goes_on(tmp_path, jobs, how):
+    code = (
+        "from pathlib import Path; from addtree.paper import runs; from addtree.paper.experiments import Job\n"
+        f"out = Path({str(tmp_path)!r})\n"
+        "jobs = [Job('synthetic', 'random', s, 6, out) for s in range(3)] + [Job('synthetic', 'tree', 0, 500, out)]\n"
+        "if __name__ == '__main__': runs.run_all(jobs, out=out, workers=1, report=lambda line: print(line, flush=True))"
+    )
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("[1/4] synthetic random seed 0")
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # a terminal interrupts the whole group
+    else:
+        process.kill()
+    process.communicate(timeout=20)  # to the end of the pipe: the worker holds it as long as it lives
+    assert process.returncode != 0
+    again = []
+    runs.run_all(jobs, out=tmp_path, workers=0, report=again.append)
+    assert "of 3 jobs are done already" in again[0]
+    assert all(runs.load(tmp_path, job)["seed"] == job.seed for job in jobs)
+
+
 def test_one_failure_does_not_stop_the_others(tmp_path, jobs):
     broken = Job("synthetic", "nobody", 0, 6, tmp_path)
     failed = runs.run_all([broken, *jobs], out=tmp_path, workers=0, report=lambda _: None)
@@ -56,7 +87,7 @@ def test_processes_give_what_one_process_gives(tmp_path, jobs):
         assert one["values"] == two["values"]
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("smac", "gpyopt")])
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "smac"])
 def test_every_method_asks_valid_configurations(name):
     if reason := METHODS[name].missing():
         pytest.skip(reason)
@@ -70,23 +101,65 @@ def test_every_method_asks_valid_configurations(name):
     assert len(set(values)) > 6
 
 
+@pytest.fixture
+def data(tmp_path):
+    """A folder in the form of MNIST's with images of noise, and an untrained network where the trained one is kept."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data" / "mnist"
+    folder.mkdir(parents=True)
+    for name, shape, top in zip(
+        mnist.FILES, ((60, 28, 28), (60,), (10, 28, 28), (10,)), (256, 10, 256, 10), strict=True
+    ):
+        header = bytes([0, 0, 8, len(shape)]) + np.array(shape, ">u4").tobytes()
+        (folder / name).write_bytes(header + rng.integers(top, size=shape, dtype=np.uint8).tobytes())
+    net = fc3.initial(fc3.SIZES, rng)
+    np.savez(tmp_path / "fc3.npz", **{f"{k}{i}": a for k in ("W", "b") for i, a in enumerate(getattr(net, k))})
+    return folder.parent
+
+
 @pytest.mark.filterwarnings("ignore")  # SMAC's and its dependencies' own
-def test_quick_form_writes_the_page(tmp_path):
+def test_quick_form_writes_the_page(tmp_path, data):
     pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
-    for experiment in ("synthetic", "regression"):
-        page = command.run(experiment, quick=True, out=tmp_path, jobs=2)
-    text = page.read_text()
+    text = command.run("all", quick=True, out=tmp_path, data=data, jobs=2).read_text()
     for name in ("add-tree", "addtree", "independent", "tree", "random"):
         assert f"| `{name}` |" in text
-    assert "## Synthetic optimization" in text
-    assert "## Regression" in text
-    assert "`compression-tree` was not run" in text
-    for name in ("synthetic", "regression"):
+    for title in ("Synthetic", "Regression", "Model compression, the", "Model compression, two", "Complexity"):
+        assert f"## {title}" in text
+    assert "of the test images right" in text
+    assert "failed" not in text
+    for name in ("synthetic", "regression", "compression-tree", "compression-choices", "complexity-inference"):
         assert (tmp_path / "paper" / f"{name}.svg").stat().st_size > 1000
         assert (tmp_path / "paper" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    for path in (tmp_path / "raw").rglob("*.json"):
+        assert json.loads(path.read_text())["versions"].keys() >= {"python", "numpy", "commit"}
     record = json.loads(next((tmp_path / "raw" / "synthetic" / "random").glob("*.json")).read_text())
     assert np.isfinite(record["values"]).all()
-    assert record["versions"]["python"]
+
+
+def test_without_data_the_page_says_what_to_do(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
+    page = command.run("compression", quick=True, out=tmp_path, data=tmp_path / "nowhere", methods=["random"])
+    for said in (page.read_text(), capsys.readouterr().err):
+        assert "put the four MNIST files there, or leave --data out" in said
+    assert "`compression-tree` was not run" in page.read_text()
+
+
+def test_a_page_does_not_make_its_own_commit_dirty(tmp_path, monkeypatch):
+    def git(*command):
+        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *command], check=True)
+
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "code.py").write_text("1")
+    (tmp_path / "page.md").write_text("old")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "one")
+    monkeypatch.setattr(runs, "PACKAGE", tmp_path / "package")
+    (tmp_path / "page.md").write_text("new")
+    clean = runs.versions()["commit"]
+    assert len(clean) == 10
+    (tmp_path / "package" / "code.py").write_text("2")
+    assert runs.versions()["commit"] == f"{clean}-dirty"
 
 
 def test_unknown_method_is_said(capsys, tmp_path):

@@ -29,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AddTreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130  # what a shell reports of a program that was interrupted
     return 0
 
 

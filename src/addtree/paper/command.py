@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from addtree.errors import OptionError
+from addtree.errors import AddTreeError, OptionError
 from addtree.paper import runs
-from addtree.paper.experiments import OPTIMIZATION, QUICK_SIZES, TRAIN_SIZES, Job, compressor
+from addtree.paper.experiments import OPTIMIZATION, QUICK_SIZES, TRAIN_SIZES, Job, compressor, network_accuracy
 from addtree.paper.methods import METHODS, REGRESSORS
 from addtree.paper.mnist import DataError
 from addtree.paper.runs import to_stderr
@@ -45,6 +46,8 @@ def run(
     for name in names:
         if name not in (*EXPERIMENTS, *PARTS):
             raise OptionError(f"experiment {name!r} is unknown; use one of {', '.join([*EXPERIMENTS, *PARTS, 'all'])}")
+    if find_spec("matplotlib") is None:  # for the figures, at the end: better said at the start
+        raise AddTreeError("the paper's figures need matplotlib: pip install 'addtree[paper]'")
     out = out.resolve()
     chosen, missing = _available(methods)
     n_seeds = seeds if seeds is not None else (QUICK_SEEDS if quick else SEEDS)
@@ -61,7 +64,8 @@ def run(
     if "complexity" in names and not measured.exists():
         from addtree.paper.complexity import measure
 
-        runs.save(measured, measure(quick=quick))
+        about = runs.versions()
+        runs.save(measured, {"versions": about, **measure(quick=quick)})
     return _write(docs or out, out, measured, missing, quick=quick)
 
 
@@ -74,6 +78,7 @@ def _available(methods: Sequence[str] | None) -> tuple[list[str], list[str]]:
     reasons = {name: METHODS[name].missing() for name in wanted}
     if not methods and reasons["gpyopt"]:
         wanted[wanted.index("gpyopt")] = "gpyopt-like"
+        reasons["gpyopt"] += "; gpyopt-like stands in"
     for reason in filter(None, reasons.values()):
         to_stderr(reason)
     return [name for name in wanted if not reasons.get(name)], [reason for reason in reasons.values() if reason]
@@ -82,10 +87,17 @@ def _available(methods: Sequence[str] | None) -> tuple[list[str], list[str]]:
 def _cannot_compress(out: Path, data: Path | None) -> str:
     """Train the network before the workers ask for it all at once; why that cannot be done, or nothing."""
     try:
+        network = _network(out)
+        if not network.exists():
+            runs.save(network, {"versions": runs.versions(), "test accuracy": network_accuracy(out, data)})
         compressor(out, data)
     except DataError as error:
         return str(error)
     return ""
+
+
+def _network(out: Path) -> Path:
+    return out / "raw" / "fc3.json"
 
 
 def _jobs(
@@ -118,9 +130,9 @@ def _write(docs: Path, out: Path, measured: Path, missing: Sequence[str], *, qui
             paths = sorted(folder.glob(f"{_length(experiment, quick=quick)}-seed*.json"))
             if paths:
                 records.setdefault(experiment, {})[method] = [json.loads(path.read_text()) for path in paths]
-    complexity = json.loads(measured.read_text()) if measured.exists() else None
+    complexity, network = (json.loads(p.read_text()) if p.exists() else None for p in (measured, _network(out)))
     page = docs / PAGE
     docs.mkdir(parents=True, exist_ok=True)
-    page.write_text(Page(records, complexity, missing, docs / "paper", "paper").text(), encoding="utf-8")
+    page.write_text(Page(records, complexity, network, missing, docs / "paper").text(), encoding="utf-8")
     to_stderr(f"wrote {page}")
     return page

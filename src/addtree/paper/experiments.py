@@ -6,10 +6,11 @@ error of the models alone on the synthetic function.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,17 @@ def problem(job: Job) -> tuple[Space, Callable[[Config], float]]:
 def compressor(cache: Path, data: Path | None) -> compression.Compression:
     """The compression objective on the first 50 training images, the network trained or taken from the cache."""
     images = mnist.load(data)
-    return compression.Compression.of(
-        fc3.cached(cache / "fc3.npz", lambda: images), images.X[: compression.SAMPLES].copy()
-    )
+    return compression.Compression.of(_network(cache, images), images.X[: compression.SAMPLES].copy())
+
+
+def network_accuracy(cache: Path, data: Path | None) -> float:
+    """Of the network before compression, on the test images."""
+    images = mnist.load(data)
+    return _network(cache, images).accuracy(images.X_test, images.t_test)
+
+
+def _network(cache: Path, images: mnist.Mnist) -> fc3.Network:
+    return fc3.cached(cache / "fc3.npz", lambda: images, progress=partial(print, file=sys.stderr, flush=True))
 
 
 def optimization(job: Job) -> dict[str, Any]:

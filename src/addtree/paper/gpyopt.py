@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from importlib import resources
 from typing import Any
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
+from addtree.errors import AddTreeError
 from addtree.paper.search import CANDIDATES, STARTS, expected_improvement
 from addtree.parameters import Categorical, Integer, Real
 from addtree.space import Choice, Config, Space
@@ -30,7 +32,31 @@ from addtree.space import Choice, Config, Space
 Float = NDArray[np.float64]
 
 INITIAL = 5  # GPyOpt's initial_design_numdata
+JITTER = 0.01  # improvement asked for, of standardised y; GPyOpt's acquisition_jitter
 BOUNDS = ((-7.0, 7.0), (-4.0, 4.0), (-16.0, 0.0))  # of θ
+PROBE = """
+import json, platform
+from importlib.metadata import version
+found = {name: version(name) for name in ("GPyOpt", "GPy", "numpy")}
+print(json.dumps({**found, "python": platform.python_version()}))
+"""
+
+
+class GPyOptError(AddTreeError):
+    """The environment of GPyOpt is not one, or its process ended."""
+
+
+def installed(python: str) -> dict[str, str]:
+    """The versions of GPyOpt and of what it stands on, in the environment of that Python."""
+    try:
+        said = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, check=True).stdout
+    except OSError as error:
+        raise GPyOptError(f"{python} cannot be run ({error}); docs/paper.md says how to set GPyOpt up") from error
+    except subprocess.CalledProcessError as error:
+        why = error.stderr.strip().splitlines()[-1]
+        raise GPyOptError(f"{python} has no GPyOpt ({why}); docs/paper.md says how to set it up") from error
+    versions: dict[str, str] = json.loads(said)
+    return versions
 
 
 def active(space: Space, full: dict[str, Any]) -> dict[str, Any]:
@@ -51,12 +77,13 @@ class GPyOpt:
         self._rng = np.random.default_rng(seed)
         self._X: list[list[float]] = []
         self._Y: list[float] = []
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         source = resources.files("addtree.paper").joinpath("gpyopt_worker.py").read_text()
         self._worker = subprocess.Popen(
             [python, "-W", "ignore", "-c", source],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             text=True,
         )
         self._send({"domain": _domain(space), "seed": seed})
@@ -67,11 +94,7 @@ class GPyOpt:
             x = [_random_value(domain, self._rng) for domain in self._space.variables.values()]
         else:
             self._send({"X": self._X, "Y": self._Y})
-            assert self._worker.stdout is not None
-            answer = self._worker.stdout.readline()
-            if not answer:
-                raise RuntimeError("GPyOpt's process ended; run its Python with the worker by hand to see why")
-            x = json.loads(answer)["x"]
+            x = self._receive()["x"]
         self._X.append(x)
         full = {
             name: domain.decode(value) if isinstance(domain, (Choice, Categorical)) else domain.check(value)
@@ -85,14 +108,26 @@ class GPyOpt:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._worker.stdin is not None
-        self._worker.stdin.write(json.dumps(message) + "\n")
-        self._worker.stdin.flush()
+        try:
+            self._worker.stdin.write(json.dumps(message) + "\n")
+            self._worker.stdin.flush()
+        except BrokenPipeError:
+            self._receive()  # says why
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._worker.stdout is not None
+        answer = self._worker.stdout.readline()
+        if not answer:
+            self._errors.seek(0)
+            said = self._errors.read().strip().splitlines()
+            raise GPyOptError(f"GPyOpt's process ended: {said[-1] if said else 'it does not say why'}")
+        message: dict[str, Any] = json.loads(answer)
+        return message
 
     def __del__(self) -> None:
-        for stream in (self._worker.stdin, self._worker.stdout):
-            if stream is not None:
-                stream.close()
-        self._worker.wait(timeout=10)
+        if hasattr(self, "_worker"):  # not if there is no such Python
+            self._worker.communicate()
+            self._errors.close()
 
 
 def _domain(space: Space) -> list[dict[str, Any]]:
@@ -146,7 +181,7 @@ class GPyOptLike:
         theta = fit_flat(X, y, self._rng)
 
         def score(codes: Float) -> Float:
-            return expected_improvement(*predict_flat(theta, X, y, self._one_hot(codes)), float(y.min()))
+            return expected_improvement(*predict_flat(theta, X, y, self._one_hot(codes)), float(y.min()) - JITTER)
 
         points = self._random(CANDIDATES)
         values = score(points)

@@ -13,6 +13,7 @@ def main() -> None:
     import GPyOpt
     import numpy as np
 
+    answers, sys.stdout = sys.stdout, sys.stderr  # GPyOpt prints
     start = json.loads(sys.stdin.readline())
     np.random.seed(start["seed"])  # noqa: NPY002 - GPyOpt draws from the global state
     dimension = GPyOpt.Design_space(start["domain"]).model_dimensionality  # one-hot columns counted
@@ -27,7 +28,7 @@ def main() -> None:
             acquisition_type="EI",
             exact_feval=True,
         )
-        print(json.dumps({"x": [float(v) for v in loop.suggest_next_locations()[0]]}), flush=True)
+        print(json.dumps({"x": [float(v) for v in loop.suggest_next_locations()[0]]}), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from addtree.errors import AddTreeError
 from addtree.space import Config, Space
 
 Float = NDArray[np.float64]
@@ -47,15 +48,30 @@ class Entry:
     make: Callable[[Space, int, int], Method]
     requires: tuple[str, ...] = ()
     note: str = ""
+    check: Callable[[], str] = lambda: ""  # what else may be missing
 
     def missing(self) -> str:
         """Why the method cannot run here; empty if it can."""
         absent = [module for module in self.requires if importlib.util.find_spec(module) is None]
         if absent:
             return f"{self.name} needs {', '.join(absent)}: pip install 'addtree[paper]'"
-        if self.name == "gpyopt" and not os.environ.get(GPYOPT_PYTHON):
-            return f"gpyopt needs an environment of its own: set {GPYOPT_PYTHON} to its Python (gpyopt-like stands in)"
-        return ""
+        return self.check()
+
+
+def gpyopt_versions() -> dict[str, str]:
+    """What the environment of GPyOpt holds; nothing where none is named."""
+    from addtree.paper.gpyopt import installed
+
+    python = os.environ.get(GPYOPT_PYTHON)
+    return installed(python) if python else {}
+
+
+def _no_gpyopt() -> str:
+    try:
+        found = gpyopt_versions()
+    except AddTreeError as error:
+        return f"gpyopt cannot run: {GPYOPT_PYTHON}: {error}"
+    return "" if found else f"gpyopt needs an environment of its own: set {GPYOPT_PYTHON} to its Python (docs/paper.md)"
 
 
 class _Ours:
@@ -132,7 +148,7 @@ METHODS: dict[str, Entry] = {
         Entry("tree", _tree, note="Jenatton et al. 2017"),
         Entry("smac", _smac, ("smac", "ConfigSpace"), note="SMAC3, random forest, conditions in ConfigSpace"),
         Entry("tpe", _tpe, ("hyperopt",), note="Hyperopt, nested hp.choice"),
-        Entry("gpyopt", _gpyopt, note="GPyOpt 1.2.6, flattened, one-hot, SE kernel, EI"),
+        Entry("gpyopt", _gpyopt, note="GPyOpt, flattened, one-hot, SE kernel, EI", check=_no_gpyopt),
         Entry(
             "gpyopt-like", _gpyopt_like, note="the same method written anew: GP on the one-hot flattened space, SE, EI"
         ),

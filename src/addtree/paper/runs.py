@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from importlib import metadata
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+from addtree.errors import AddTreeError
 from addtree.paper.experiments import Job
+from addtree.paper.methods import gpyopt_versions
 
+PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("addtree", "numpy", "scipy", "smac", "ConfigSpace", "hyperopt")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -53,12 +59,22 @@ def versions() -> dict[str, str]:
             out[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    asked = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=10"]
+    with suppress(AddTreeError):  # then it cannot run, which is said where it is asked to
+        out |= {name if name.startswith("GPy") else f"{name} of GPyOpt": v for name, v in gpyopt_versions().items()}
+    return out | {"commit": _commit()}
+
+
+def _commit() -> str:
+    """The commit of the package's files, marked if they differ from it; the page that a run writes does not count."""
+
+    def git(*command: str) -> str:
+        asked = ["git", "-C", str(PACKAGE), *command]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        out["commit"] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        return git("rev-parse", "--short=10", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
     except (OSError, subprocess.CalledProcessError):
-        out["commit"] = "unknown (no checkout)"
-    return out
+        return "unknown (no checkout)"
 
 
 def _do(job: Job, out: Path, about: dict[str, str]) -> float:
@@ -72,6 +88,19 @@ def _do(job: Job, out: Path, about: dict[str, str]) -> float:
     }
     save(path_of(out, job), record)
     return time.perf_counter() - start
+
+
+def _end_with_parent() -> None:
+    """A worker ends when interrupted, and when its parent is gone, even if that was killed: nothing goes on unseen."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = print) -> dict[Job, str]:
@@ -99,12 +128,13 @@ def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = pr
         return failed
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)  # read by BLAS when a child starts
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
     try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            futures = {pool.submit(_do, job, out, about): job for job in todo}
-            for k, future in enumerate(as_completed(futures), 1):
-                note(futures[future], future.result, k)
+        futures = {pool.submit(_do, job, out, about): job for job in todo}
+        for k, future in enumerate(as_completed(futures), 1):
+            note(futures[future], future.result, k)
     finally:
+        pool.shutdown(cancel_futures=True)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

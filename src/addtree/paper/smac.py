@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import warnings
 from typing import Any
 
 from addtree.space import Config, Space
@@ -35,7 +36,9 @@ class Smac:
 
     def ask(self) -> dict[str, Any]:
         """SMAC's next suggestion."""
-        self._info = self._smac.ask()
+        with warnings.catch_warnings():  # SMAC averages over its intensifier's empty lists
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self._info = self._smac.ask()
         return self._space.validate(dict(self._info.config))
 
     def tell(self, config: Config, value: float) -> None:
