@@ -32,10 +32,11 @@ def prior(**groups: tuple[float, float, float]) -> Change:
 VARIANTS: dict[str, Callable[[], Change]] = {
     "default": dict,
     "no warp": lambda: {("fit", "_POWER"): (1.0, 1.0)},
+    "wild values clipped": lambda: {("output", "_SOFT"): 1e-9},
     "wild values kept longer": lambda: {("output", "_WILD"): 4.0},
     "never aiming lower": lambda: {("suggest", "_AIM"): 0.0},
-    "aiming lower from the start": lambda: {("suggest", "_PROGRESS"): 1e9},
     "no local turns": lambda: {("suggest", "_LOCAL"): -1},
+    "no turns for neglected branches": lambda: {("candidates", "_NEGLECTED"): 0.0},
     "one visit to an option": lambda: {("design", "design_size"): lambda encoding, visits=1: 8},
     "fitted at every observation": lambda: {("optimizer", "_REFIT"): 10**9},
     "shorter lengthscales": lambda: prior(lengthscale=(0.5, 0.8, 0.7), main=(0.5, 1.0, 1.0)),

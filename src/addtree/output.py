@@ -16,8 +16,9 @@ import numpy as np
 from addtree.encoding import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # below, a quotient of two floats means nothing
-_WILD = 2.0  # values further above the median than so many times (median - least) are squeezed
-_FARTHEST = 100.0  # squeezed values count up to so many times that distance beyond
+_WILD = 2.0  # values further above the median than so many times (median - least) are squeezed,
+_SOFT = 0.5  # to a logarithm that bends at so many times that
+_FARTHEST = 100.0  # and goes on to so many bends
 
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
@@ -65,9 +66,8 @@ class Output:
         cap, width = np.inf, 1.0
         if squeezed and len(y):
             middle, least = 2.0 * float(np.median(0.5 * y)), float(np.min(y))
-            wild = _WILD * (middle - least)
-            if 0.0 < wild < np.inf:
-                cap, width = middle + wild, wild
+            if _LEAST_SCALE < (usual := middle - least) < np.inf:
+                cap, width = middle + _WILD * usual, _SOFT * usual
             y = _squeeze(y, cap, width)
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # squares of 1e300 and of 1e-300 are no floats
         centre = float(np.mean(y / unit)) if centred else 0.0
