@@ -74,5 +74,5 @@ def test_candidates_within_a_branch_are_all_there_and_valid():
         assert encoding.inside(found, node).all()
         for row in found:
             nested.validate(encoding.decode(row))
-    best = X[0, encoding.index["x"]]
-    assert np.sum(np.abs(found[:, encoding.index["x"]] - best) < 1e-4) > 5  # incumbents, brought there with the rest kept
+    x = encoding.index["x"]
+    assert np.sum(np.abs(found[:, x] - X[0, x]) < 1e-4) > 5  # incumbents, brought there with the rest kept

@@ -2,9 +2,9 @@
 
     s = (squeeze(y) - centre) / scale          z = yj(s; λ)
 
-`squeeze` lets values far above the median count less, in order still: a bad branch shows in which direction it gets
-better. `yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a minimiser looks,
-and squeezes the high ones. λ is learned with the hyperparameters, inside the likelihood (see `fit`).
+`squeeze` lets values far above the median count less, in order still: even a bad branch shows in which direction it
+gets better. `yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a
+minimiser looks, and squeezes the high ones. λ is learned with the hyperparameters, inside the likelihood (see `fit`).
 """
 
 from __future__ import annotations

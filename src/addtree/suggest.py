@@ -14,8 +14,8 @@ from addtree.gp import Posterior
 from addtree.maximize import View, decomposed, joint
 from addtree.sample_path import SamplePath
 
-# Expected improvement trusts the model. By turns a suggestion guards against what the model may have wrong: it aims lower
-# than the best, or looks close to the best only (the model may be too rough there), or in a branch hardly seen.
+# Expected improvement trusts the model. By turns a suggestion guards against what the model may have wrong: it aims
+# lower than the best, or looks close to the best only (the model may be too rough there), or in a neglected branch.
 _CYCLE, _FURTHER, _LOCAL = 3, 1, 2
 _AIM = 0.1  # of (median - best): how much lower
 
