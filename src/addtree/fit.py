@@ -32,7 +32,7 @@ _MOST_NOISE = 1e6  # standard deviations of the values: noise declared larger th
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
-_PATIENCE = 6  # evaluations without a better θ end a descent: where rounding has stopped it, more find nothing
+_PATIENCE = 6  # evaluations without a better θ end a descent from the last fit: rounding has stopped it
 _IMPOSSIBLE = 1e25  # the score of a θ whose covariance cannot be factorised
 
 
@@ -199,7 +199,8 @@ def fit(
     objective = _Objective(recipe, gram, y)
     starts = [objective.centre if start is None else start]
     starts += [objective.centre + rng.normal(size=len(starts[0])) for _ in range(restarts)]
-    _, theta = min((_descend(objective, theta, iterations) for theta in starts), key=lambda found: found[0])
+    found = [_descend(objective, theta, iterations, _PATIENCE if theta is start else None) for theta in starts]
+    _, theta = min(found, key=lambda pair: pair[0])
     return restore(recipe, gram.covariance, y, theta)
 
 
@@ -207,7 +208,7 @@ class _StalledError(Exception):
     """A descent no longer gets anywhere."""
 
 
-def _descend(objective: _Objective, theta: Array, iterations: int) -> tuple[float, Array]:
+def _descend(objective: _Objective, theta: Array, iterations: int, patience: int | None) -> tuple[float, Array]:
     """The least score on the way down from θ, and where it is; the centre, where no score is possible."""
     from scipy.optimize import minimize  # here, since loading it takes a third of the time to import this package
 
@@ -219,7 +220,7 @@ def _descend(objective: _Objective, theta: Array, iterations: int) -> tuple[floa
         since += 1
         if value < best[0]:
             best, since = (value, theta.copy()), 0
-        elif since == _PATIENCE:
+        elif since == patience:
             raise _StalledError
         return value, gradient
 
