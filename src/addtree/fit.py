@@ -11,8 +11,8 @@ common mean that is itself unknown: vertices with few observations borrow from t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _MOST_NOISE = 1e6  # standard deviations of the values: noise declared larger th
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _POWER = (-1.0, 3.0)
-_LINE_SEARCH = 7  # evaluations of one line search at most: where rounding ends the descent, more find nothing
+_PATIENCE = 6  # evaluations without a better θ end a descent from the last fit: rounding has stopped it
 _IMPOSSIBLE = 1e25  # the score of a θ whose covariance cannot be factorised
 
 
@@ -196,23 +196,38 @@ def fit(
 
     Starts are `start` (the last fit) where given, else the median of the prior, and `restarts` draws around that.
     """
+    objective = _Objective(recipe, gram, y)
+    starts = [objective.centre if start is None else start]
+    starts += [objective.centre + rng.normal(size=len(starts[0])) for _ in range(restarts)]
+    found = [_descend(objective, theta, iterations, _PATIENCE if theta is start else None) for theta in starts]
+    _, theta = min(found, key=lambda pair: pair[0])
+    return restore(recipe, gram.covariance, y, theta)
+
+
+class _StalledError(Exception):
+    """A descent no longer gets anywhere."""
+
+
+def _descend(objective: _Objective, theta: Array, iterations: int, patience: int | None) -> tuple[float, Array]:
+    """The least score on the way down from θ, and where it is; the centre, where no score is possible."""
     from scipy.optimize import minimize  # here, since loading it takes a third of the time to import this package
 
-    objective = _Objective(recipe, gram, y)
+    best, since = (_IMPOSSIBLE, objective.centre), 0
+
+    def watched(theta: Array) -> tuple[float, Array]:
+        nonlocal best, since
+        value, gradient = objective(theta)
+        since += 1
+        if value < best[0]:
+            best, since = (value, theta.copy()), 0
+        elif since == patience:
+            raise _StalledError
+        return value, gradient
+
     low, high = np.array(objective.bounds).T
-    starts = [objective.centre if start is None else start]
-    starts += [objective.centre + rng.normal(size=len(low)) for _ in range(restarts)]
-    best: tuple[float, Array] | None = None
-    for theta in starts:
-        result: Any = minimize(
-            objective,
-            np.clip(theta, low, high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=list(zip(low, high, strict=True)),
-            options={"maxiter": iterations, "maxcor": 20, "maxls": _LINE_SEARCH},
+    options = {"maxiter": iterations, "maxcor": 20}
+    with suppress(_StalledError):
+        minimize(
+            watched, np.clip(theta, low, high), jac=True, method="L-BFGS-B", bounds=objective.bounds, options=options
         )
-        if result.fun < (_IMPOSSIBLE if best is None else best[0]) and np.all(np.isfinite(result.x)):
-            best = (float(result.fun), np.asarray(result.x))
-    theta = objective.centre if best is None else best[1]
-    return restore(recipe, gram.covariance, y, theta)
+    return best
