@@ -36,7 +36,7 @@ VARIANTS: dict[str, Callable[[], Change]] = {
     "wild values kept longer": lambda: {("output", "_WILD"): 4.0},
     "never aiming lower": lambda: {("suggest", "_AIM"): 0.0},
     "no local turns": lambda: {("suggest", "_LOCAL"): -1},
-    "no turns for neglected branches": lambda: {("candidates", "_NEGLECTED"): 0.0},
+    "no turns for neglected branches": lambda: {("suggest", "_is_triangular"): lambda turn: False},
     "one visit to an option": lambda: {("design", "design_size"): lambda encoding, visits=1: 8},
     "fitted at every observation": lambda: {("optimizer", "_REFIT"): 10**9},
     "shorter lengthscales": lambda: prior(lengthscale=(0.5, 0.8, 0.7), main=(0.5, 1.0, 1.0)),

@@ -11,7 +11,6 @@ _ANYWHERE = 128  # uniform over the space
 _NEAR = 96  # around the incumbents
 _ACROSS = 48  # incumbents with one choice changed
 _INCUMBENTS = 6
-_NEGLECTED = 0.5  # of its share of the evaluations: what an option is seen less than to count as neglected
 _ENOUGH = 3  # evaluations, all of them as bad as can be, after which an option is not probed any more
 _WIDTHS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)  # of the unit interval
 
@@ -27,15 +26,15 @@ def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Genera
 
 
 def neglected(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> int | None:
-    """The node that was seen least for its share of a balanced design, if it was seen far less.
+    """The node, of those that an option opens, that was seen least for its share of a balanced design.
 
     A node whose every evaluation is as bad as the worst of all (as a failed one counts) is left alone after a few.
     """
     found = []
-    for node, share in enumerate(shares(encoding)):
+    for node, share in list(enumerate(shares(encoding)))[1:]:
         seen = encoding.inside(X, node)
         hopeless = np.sum(seen) >= _ENOUGH and np.all(value[seen] == np.max(value))
-        if np.sum(seen) < _NEGLECTED * share * len(X) and not hopeless:
+        if not hopeless:
             found.append((np.sum(seen) / share, rng.random(), node))
     return min(found)[2] if found else None
 

@@ -75,7 +75,7 @@ def climb(
         new_g = np.where(valid, gradient[row, columns], 0.0)
         y = g - new_g  # of the minimised function -f
         sy, yy = _dot(s, y), _dot(y, y)
-        learns = sy > 1e-12 * yy
+        learns = (sy > 1e-12 * yy) & (yy > _TINY)
         new = learns & ~curved
         if new.any():
             H[new] = np.eye(d) * (sy[new] / yy[new])[:, None, None]
