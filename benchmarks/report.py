@@ -331,6 +331,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not results:
         raise SystemExit(f"no runs with {given.budget} evaluations in {given.results}; make some with benchmarks.run")
     methods = list(dict.fromkeys(method for each in results.values() for method in each))
+    if BASELINE not in methods:
+        raise SystemExit(f"regret is in units of {BASELINE} search, of which there is no run; add --methods {BASELINE}")
     marks = given.marks or sorted({t for t in (30, 50) if t < given.budget} | {given.budget})
     text, numbers = markdown(results, methods, given.subject, marks)
     out = given.out or given.results
