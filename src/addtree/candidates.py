@@ -10,6 +10,7 @@ from addtree.encoding import Array, Encoding
 _ANYWHERE = 128  # uniform over the space
 _NEAR = 96  # around the incumbents
 _ACROSS = 48  # incumbents with one choice changed
+_GIVEN = 0.7  # of these take what hangs below the new option from the best seen there
 _INCUMBENTS = 6
 _ENOUGH = 3  # evaluations, all of them as bad as can be, after which an option is not probed any more
 _WIDTHS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)  # of the unit interval
@@ -68,26 +69,24 @@ def _across(encoding: Encoding, best: Array, ranked: Array, rng: np.random.Gener
     options have in common (shared names) stays.
     """
     flips = [
-        (b, j, o, options)
+        (node, b)
         for b, row in enumerate(best)
         for j, options in _active_choices(encoding, row)
-        for o in range(len(options))
+        for o, node in enumerate(options)
         if o != row[j]
     ]
     if len(flips) > _ACROSS:
         flips = [flips[i] for i in rng.choice(len(flips), size=_ACROSS, replace=False)]
-    rows = []
-    for b, j, o, options in flips:
-        old = best[b]
-        new = encoding.enter(old[None], options[o], rng)
-        donors = np.flatnonzero(ranked[:, j] == o)
-        if len(donors) and rng.random() < 0.7:
-            columns = encoding.below[options[o]]
-            new[0, columns] = ranked[donors[0], columns]
-        kept = ~np.isnan(old) & ~np.isnan(new[0]) & ~encoding.is_choice
-        new[0, kept] = old[kept]
-        rows.append(new[0])
-    return np.array(rows) if rows else np.empty((0, encoding.n_columns))
+    parts = [np.empty((0, encoding.n_columns))]
+    for node in dict.fromkeys(node for node, _ in flips):
+        old = best[[b for to, b in flips if to == node]]
+        new = encoding.enter(old, node, rng)
+        donors = np.flatnonzero(encoding.inside(ranked, node))
+        if len(donors):
+            given = rng.random(len(new)) < _GIVEN
+            new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
+        parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
+    return np.concatenate(parts)
 
 
 def _active_choices(encoding: Encoding, row: Array) -> list[tuple[int, tuple[int, ...]]]:
