@@ -18,9 +18,10 @@ import numpy as np
 
 from addtree.acquisition import Acquisition, LogExpectedImprovement
 from addtree.climb import climb
-from addtree.covariance import Counted, Covariance, Index, Rows, TermPoints
+from addtree.covariance import Covariance, Index, Rows, TermPoints
 from addtree.encoding import Array, Encoding
 from addtree.gp import Moments
+from addtree.matrices import Counted
 from addtree.parameters import Integer
 
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
