@@ -94,7 +94,7 @@ def hyperparameters(encoding: Encoding, covariance: Covariance, *, noise: float 
     """Different ones for every term and lengthscale, the same for every order of siblings."""
     amplitudes = np.array([_draw(key(encoding, term)) for term in covariance.terms])
     lengthscales = np.ones(covariance.n_scales)
-    own = any(term.scales != term.columns for term in covariance.terms)  # `independent`: a scale per term and column
+    own = bool(covariance.of_kind("path"))  # `independent`: a scale per term and column
     for term in covariance.terms:
         for column, scale in zip(term.columns, term.scales, strict=True):
             name = encoding.names[column]

@@ -19,6 +19,7 @@ ORDER = (
     "encoding",
     "terms",
     "covariance",
+    "matrices",
     "factor",
     "gp",
     "output",

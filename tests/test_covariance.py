@@ -3,7 +3,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from addtree.covariance import matern52, squared_exponential, stack, with_slope
-from tests.strategies import build, data, differences, hyperparameters
+from tests.strategies import build, data, differences
 from tests.test_terms import TWO
 
 
@@ -30,15 +30,3 @@ def test_rows_are_sliced_and_stacked():
     both = stack(rows[:2], rows[2:])
     for one, other in ((both.X, rows.X), (both.active, rows.active), (both.features, rows.features)):
         np.testing.assert_array_equal(one, other)
-
-
-def test_a_term_across_choices_sees_inactive_as_a_category_of_its_own():
-    encoding, k = build(TWO, "additive+interactions")
-    hyper = hyperparameters(encoding, k)
-    configs = [{"x": 0.5, "c": c, "d": d} | ({"y": 0.5} if c == "a" else {}) | ({"z": 0.5} if d == 1 else {})
-               for c in "ab" for d in (1, 2)]  # fmt: skip
-    rows = k.rows(encoding.encode(configs))
-    (t,) = [t for t, term in enumerate(k.terms) if len(term.columns) == 5]
-    K = k.component(hyper, t, rows, rows)
-    assert len({round(float(v), 9) for v in K[0]}) == 4  # all four paths differ
-    np.testing.assert_allclose(k.gram(rows).value(hyper), k.cross(hyper, rows, rows), atol=1e-9)

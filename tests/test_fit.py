@@ -4,6 +4,7 @@ import pytest
 from addtree import Choice, Real, Space
 from addtree.errors import OptionError
 from addtree.fit import NOISE_FLOOR, PRIOR, Recipe, _Objective, fit, restore
+from addtree.matrices import Gram
 from addtree.problems import synthetic
 from tests.strategies import COVARIANCES, build, data, differences
 
@@ -13,7 +14,7 @@ TREE = Space(x=Real(0, 1), c=Choice(a=Space(y=Real(0, 1)), b=Space(z=Real(0, 1))
 def objective(covariance, kind, **options):
     encoding, k = build(TREE, covariance)
     rows, y = data(encoding, k, 12, 0)
-    return _Objective(Recipe(covariance, kind, **options), k.gram(rows), np.exp(y))
+    return _Objective(Recipe(covariance, kind, **options), Gram(k, rows), np.exp(y))
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
@@ -60,8 +61,8 @@ def test_a_fit_improves_on_its_start_and_keeps_to_the_bounds(kind):
     encoding, k = build(TREE, "additive+interactions")
     rows, y = data(encoding, k, 12, 0)
     recipe = Recipe(fit=kind, warp=True)
-    fitted = fit(recipe, k.gram(rows), y, restarts=1, rng=np.random.default_rng(0))
-    function = _Objective(recipe, k.gram(rows), y)
+    fitted = fit(recipe, Gram(k, rows), y, restarts=1, rng=np.random.default_rng(0))
+    function = _Objective(recipe, Gram(k, rows), y)
     assert function(fitted.theta)[0] < function(function.centre)[0]
     low, high = np.array(function.bounds).T
     assert np.all((low <= fitted.theta) & (fitted.theta <= high))
@@ -72,7 +73,7 @@ def test_restore_gives_the_fit_again():
     encoding, k = build(TREE, "additive+interactions")
     rows, y = data(encoding, k, 12, 0)
     recipe = Recipe(warp=True)
-    fitted = fit(recipe, k.gram(rows), y, restarts=0, rng=np.random.default_rng(0))
+    fitted = fit(recipe, Gram(k, rows), y, restarts=0, rng=np.random.default_rng(0))
     again = restore(recipe, k, y, fitted.theta)
     assert again.output == fitted.output
     np.testing.assert_array_equal(again.hyper.amplitudes, fitted.hyper.amplitudes)
@@ -83,9 +84,9 @@ def test_restore_gives_the_fit_again():
 def test_declared_noise_is_held():
     encoding, k = build(TREE, "additive+interactions")
     rows, y = data(encoding, k, 12, 0)
-    fitted = fit(Recipe(noise=0.2), k.gram(rows), y, restarts=0, rng=np.random.default_rng(0))
+    fitted = fit(Recipe(noise=0.2), Gram(k, rows), y, restarts=0, rng=np.random.default_rng(0))
     assert np.sqrt(fitted.hyper.noise) * fitted.output.scale == pytest.approx(0.2)
-    exact = fit(Recipe(noise=0), k.gram(rows), y, restarts=0, rng=np.random.default_rng(0))
+    exact = fit(Recipe(noise=0), Gram(k, rows), y, restarts=0, rng=np.random.default_rng(0))
     assert exact.hyper.noise == pytest.approx(NOISE_FLOOR)
 
 
@@ -93,7 +94,7 @@ def test_declared_noise_is_held():
 def test_declared_noise_on_any_scale_of_values(scale):
     encoding, k = build(TREE, "additive+interactions")
     rows, y = data(encoding, k, 6, 0)
-    fitted = fit(Recipe(noise=0.2), k.gram(rows), scale * y, restarts=0, rng=np.random.default_rng(0))
+    fitted = fit(Recipe(noise=0.2), Gram(k, rows), scale * y, restarts=0, rng=np.random.default_rng(0))
     assert np.all(np.isfinite(fitted.theta))
 
 
@@ -102,7 +103,7 @@ def test_the_papers_covariance_is_neither_centred_nor_warped():
     assert not recipe.warps
     encoding, k = build(TREE, "additive")
     rows, y = data(encoding, k, 10, 0)
-    fitted = fit(recipe, k.gram(rows), y + 5.0, restarts=0, rng=np.random.default_rng(0))
+    fitted = fit(recipe, Gram(k, rows), y + 5.0, restarts=0, rng=np.random.default_rng(0))
     assert (fitted.output.centre, fitted.output.power) == (0.0, 1.0)
 
 
@@ -111,7 +112,7 @@ def test_fits_are_reproducible():
     encoding, k = build(problem.space, "additive+interactions")
     X = encoding.sample(20, np.random.default_rng(0))
     rows, y = k.rows(X), np.array([problem.objective(encoding.decode(row)) for row in X])
-    found = [fit(Recipe(), k.gram(rows), y, rng=np.random.default_rng(5)).theta for _ in range(2)]
+    found = [fit(Recipe(), Gram(k, rows), y, rng=np.random.default_rng(5)).theta for _ in range(2)]
     np.testing.assert_array_equal(found[0], found[1])
 
 

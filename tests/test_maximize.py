@@ -96,6 +96,20 @@ def test_an_integer_optimum_already_taken_gives_its_neighbour():
     assert encoding.decode(row)["k"] in (4, 6)
 
 
+def test_a_joint_search_climbs_no_further_than_enough():
+    encoding, k, posterior = fitted(Space(x=Real(0, 1), y=Real(0, 1)), "additive")
+    X, calls = encoding.sample(20, np.random.default_rng(0)), []
+
+    def counted(mean, variance):
+        calls[-1] += 1
+        return lowest(mean, variance)
+
+    for enough in (None, np.inf):
+        calls.append(0)
+        joint(posterior, k, encoding, counted, X, set(), enough=enough)
+    assert calls[1] < calls[0]
+
+
 def test_every_candidate_taken_is_none():
     encoding, k, posterior = fitted(Space(m=Categorical(["u", "v"])), "additive", n=3)
     X = encoding.enumerate()

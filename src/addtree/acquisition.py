@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -41,26 +40,19 @@ def ucb(weight: Array) -> Acquisition:
     return value
 
 
-@dataclass(frozen=True)
-class LogExpectedImprovement:
+def log_expected_improvement(target: float) -> Acquisition:
     """log E[max(target - f, 0)], exact also where the improvement underflows (Ament et al. 2023).
 
     With u = (target - mean)/σ and h(u) = φ(u) + u Φ(u), the value is log σ + log h(u).
     """
 
-    target: float
-
-    def __call__(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        """The value and its derivatives by mean and variance."""
+    def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         sigma = np.sqrt(np.maximum(variance, _TINY))
-        u = (self.target - mean) / sigma
+        u = (target - mean) / sigma
         log_h, cdf_over_h, pdf_over_h = _log_h(u)
         return np.log(sigma) + log_h, -cdf_over_h / sigma, 0.5 * pdf_over_h / sigma**2
 
-
-def log_expected_improvement(target: float) -> Acquisition:
-    """How much better than the target, in logarithms: see `LogExpectedImprovement`."""
-    return LogExpectedImprovement(target)
+    return value
 
 
 def _log_h(u: Array) -> tuple[Array, Array, Array]:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree.covariance import Covariance, Gram, Hyperparameters, Index
+from addtree.covariance import Covariance, Hyperparameters, Index
 from addtree.encoding import Array, Encoding
 from addtree.errors import OptionError
 from addtree.gp import Likelihood
+from addtree.matrices import Gram
 from addtree.output import Output, yeo_johnson
 from addtree.parameters import is_number
 from addtree.terms import KINDS, check_covariance, make_terms

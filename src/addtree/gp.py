@@ -21,9 +21,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from addtree.covariance import Counted, Covariance, Cross, Gram, Hyperparameters, Index, Mask, Rows, scatter, stack
+from addtree.covariance import Covariance, Hyperparameters, Index, Mask, Rows, stack
 from addtree.encoding import Array
 from addtree.factor import Factor, connected_blocks
+from addtree.matrices import Counted, Cross, Gram, Points, scatter
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -114,9 +115,7 @@ class Posterior:
 
     def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of term t alone; the means of all terms add up to the prediction."""
-        only = np.zeros_like(queries.active)
-        only[:, t] = queries.active[:, t]
-        return self._moments(self.covariance.component(self.hyper, t, queries, self.rows), only)
+        return self.predict(queries.only(np.arange(len(self.covariance.terms)) == t))
 
     def sums(self, weights: Array, queries: Rows) -> tuple[Array, Array]:
         """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m queries.
@@ -125,7 +124,7 @@ class Posterior:
         `active` is restricted to some terms give sums of those components alone.
         """
         cross = weights @ self.cross.value(queries)
-        prior = weights @ self.covariance.cross(self.hyper, queries, queries) @ weights.T
+        prior = weights @ Cross(self.covariance, self.hyper, queries).value(queries) @ weights.T
         half = self.factor.half_solve(np.ascontiguousarray(cross.T))
         return cross @ self.alpha, prior - half.T @ half
 
@@ -142,11 +141,11 @@ class Posterior:
         return cross @ self.alpha, np.maximum(self.covariance.variance(self.hyper, active) - reduction, 0.0)
 
     def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
-        """The moments of B moving points as a function of their positions (see `covariance.Points`).
+        """The moments of B moving points as a function of their positions (see `matrices.Points`).
 
         The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions X.
         """
-        points = self.covariance.points(self.hyper, self.rows, X, counted, row)
+        points = Points(self.covariance, self.hyper, self.rows, X, counted, row)
 
         def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)

@@ -16,18 +16,18 @@ from typing import Protocol
 
 import numpy as np
 
-from addtree.acquisition import Acquisition, LogExpectedImprovement
+from addtree.acquisition import Acquisition
 from addtree.climb import climb
-from addtree.covariance import Counted, Covariance, Index, Rows, TermPoints
+from addtree.covariance import Covariance, Index, Rows, TermPoints
 from addtree.encoding import Array, Encoding
 from addtree.gp import Moments
+from addtree.matrices import Counted
 from addtree.parameters import Integer
 
 _VERTEX_SAMPLES = 32  # random starting values per vertex problem
 _VERTEX_CLIMBS = 3  # of which the best so many climb
 _CLIMBS = 8  # configurations that climb in the joint search
-_CLIMB_STEPS = 16  # evaluations of all of them, at most;
-_ENOUGH = 0.01  # fewer once the best no longer gains this much of log expected improvement
+_CLIMB_STEPS = 16  # evaluations of all of them, at most
 _POLISH_ROUNDS = 3  # passes over single-step changes of integers and categories
 
 
@@ -179,8 +179,13 @@ def joint(
     acquisition: Acquisition,
     candidates: Array,
     taken: set[bytes],
+    *,
+    enough: float | None = None,
 ) -> Array | None:
-    """The best row that is not taken, found from the candidates; None where every one of them is taken."""
+    """The best row that is not taken, found from the candidates; None where every one of them is taken.
+
+    Given `enough`, the climb ends early once the acquisition no longer gains that much (see `climb`).
+    """
 
     def score(X: Array) -> tuple[Array, Array]:
         """The rows that are new, and their acquisition."""
@@ -195,7 +200,6 @@ def joint(
     starts = X[_different_branches(encoding, X, value)]
     free = encoding.is_numeric & ~np.isnan(starts)
     moments = view.at(starts, covariance.rows(starts).active)
-    enough = _ENOUGH if isinstance(acquisition, LogExpectedImprovement) else None
     climbed, _ = climb(_ascent(moments, acquisition), starts, free, steps=_CLIMB_STEPS, enough=enough)
     refined, refined_value = score(encoding.snap(climbed))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])

@@ -13,12 +13,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from addtree.covariance import Gram
 from addtree.design import design_size, initial_design
 from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
 from addtree.fit import Fitted, Recipe, fit, restore
 from addtree.gp import Posterior
+from addtree.matrices import Gram
 from addtree.parameters import as_float, is_number, is_whole
 from addtree.space import Config, Space
 from addtree.subset import informative
@@ -216,7 +216,7 @@ class Optimizer:
     def _fitted_to(self, X: Array, y: Array) -> tuple[Gram, Array]:
         """The rows that a fit looks at, by their Gram matrix, and their values."""
         chosen = informative(y, _MAX_FIT)
-        return self._covariance.gram(self._covariance.rows(X[chosen])), y[chosen]
+        return Gram(self._covariance, self._covariance.rows(X[chosen])), y[chosen]
 
     def _condition(self, X: Array, y: Array, fitted: Fitted, gram: Gram) -> _Model:
         """The posterior of what is kept. `gram` is of the rows that were fitted to, which may be all of them."""

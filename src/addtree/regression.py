@@ -13,6 +13,7 @@ from addtree.encoding import Array, Encoding
 from addtree.errors import AddTreeError, ConfigError
 from addtree.fit import Fitted, Recipe, fit
 from addtree.gp import Posterior
+from addtree.matrices import Gram
 from addtree.space import Config, Space
 
 _RESTARTS = 3
@@ -63,7 +64,7 @@ class AddTreeGP:
         values = _values(configs, y)
         rows = self._covariance.rows(self._encoding.encode(configs))
         rng = np.random.default_rng(self._seed)
-        fitted = fit(self._recipe, self._covariance.gram(rows), values, restarts=restarts, rng=rng)
+        fitted = fit(self._recipe, Gram(self._covariance, rows), values, restarts=restarts, rng=rng)
         posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
         self._fitted = (fitted, posterior)
         return self

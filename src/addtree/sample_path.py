@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from addtree.covariance import Counted, Index, Rows, TermPoints, scatter
+from addtree.covariance import Index, Rows, TermPoints
 from addtree.encoding import Array
 from addtree.gp import Moments, Posterior
+from addtree.matrices import Counted, Points, scatter
 
 _FEATURES = 512  # M, cosines per term
 
@@ -67,8 +68,7 @@ class SamplePath:
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """The draw at m queries, and zeros for its variance."""
-        posterior = self._posterior
-        cross = posterior.covariance.cross(posterior.hyper, queries, posterior.rows)
+        cross = self._posterior.cross.value(queries)
         prior = self._prior(queries.features, TermPoints.of_mask(queries.active), np.arange(len(queries)))[0]
         value = prior + cross @ self._correction
         return value, np.zeros_like(value)
@@ -77,13 +77,11 @@ class SamplePath:
         """The draw at moving points; the same form as `Posterior.at`."""
         posterior = self._posterior
         covariance = posterior.covariance
-        points = covariance.points(posterior.hyper, posterior.rows, X, counted, row)
-        terms = counted if isinstance(counted, TermPoints) else TermPoints.of_mask(counted)
-        at = np.arange(len(X)) if row is None else row
+        points = Points(covariance, posterior.hyper, posterior.rows, X, counted, row)
 
         def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)
-            prior, by_features = self._prior(covariance.rows(X).features, terms, at)
+            prior, by_features = self._prior(covariance.rows(X).features, points.counted, points.row)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
                 direct = covariance.by_columns(by_features(by_mean))

@@ -18,6 +18,7 @@ from addtree.sample_path import SamplePath
 # lower than the best, or looks close to the best only (the model may be too rough there), or in a neglected branch.
 _CYCLE, _FURTHER, _LOCAL = 3, 1, 2
 _AIM = 0.1  # of (median - best): how much lower
+_ENOUGH = 0.01  # of log expected improvement, whatever the scale of y: a climb that gains less ends
 
 
 def check_acquisition(acquisition: str, covariance: str) -> None:
@@ -49,8 +50,9 @@ def suggest(
     covariance, t = posterior.covariance, len(y) + 1
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
     goal = _goal(acquisition, posterior, encoding, X, y, turn)
+    enough = _ENOUGH if acquisition == "logei" else None
     if acquisition == "logei" and (rows := _elsewhere(encoding, X, y, turn, rng)) is not None:
-        found = joint(view, covariance, encoding, goal, rows, taken)
+        found = joint(view, covariance, encoding, goal, rows, taken, enough=enough)
         if found is not None:
             return found
     starts = [candidates(encoding, X, y, rng)]
@@ -67,7 +69,7 @@ def suggest(
         if additive and encoding.keys(row[None])[0] not in taken:
             return row
         starts.append(row[None])
-    return joint(view, covariance, encoding, goal, np.concatenate(starts), taken)
+    return joint(view, covariance, encoding, goal, np.concatenate(starts), taken, enough=enough)
 
 
 def _elsewhere(encoding: Encoding, X: Array, y: Array, turn: int, rng: np.random.Generator) -> Array | None:

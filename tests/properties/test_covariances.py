@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Space
 from addtree.covariance import Hyperparameters, Rows
+from addtree.matrices import Cross, Gram, Points
 from tests.strategies import (
     COVARIANCES,
     build,
@@ -27,7 +28,7 @@ def gram(space, covariance, n, seed):
     encoding, k = build(space, covariance)
     rows, _ = data(encoding, k, n, seed)
     hyper = hyperparameters(encoding, k)
-    return encoding, k, rows, hyper, k.gram(rows).value(hyper)
+    return encoding, k, rows, hyper, Gram(k, rows).value(hyper)
 
 
 @given(spaces(), covariances, seeds)
@@ -41,8 +42,9 @@ def test_gram_is_symmetric_and_positive_semidefinite(space, covariance, seed):
 @given(spaces(), covariances, seeds)
 def test_gram_equals_cross_equals_the_sum_of_components(space, covariance, seed):
     _, k, rows, hyper, K = gram(space, covariance, 9, seed)
-    np.testing.assert_allclose(k.cross(hyper, rows, rows), K, atol=1e-7)  # r² by differences or by squares
-    parts = sum((k.component(hyper, t, rows[:4], rows) for t in range(len(k.terms))), np.zeros((4, 9)))
+    cross = Cross(k, hyper, rows)
+    np.testing.assert_allclose(cross.value(rows), K, atol=1e-7)  # r² by differences or by squares
+    parts = sum((cross.value(rows[:4].only(t)) for t in np.eye(len(k.terms), dtype=bool)), np.zeros((4, 9)))
     np.testing.assert_allclose(parts, K[:4], atol=1e-7)
 
 
@@ -84,7 +86,7 @@ def test_gram_equals_the_sum_over_terms_written_as_a_double_loop(space, covarian
         for one in configs
     ]
     rows = k.rows(encoding.encode(configs))
-    np.testing.assert_allclose(k.gram(rows).value(hyper), np.array(K, dtype=float).reshape(6, 6), atol=1e-12)
+    np.testing.assert_allclose(Gram(k, rows).value(hyper), np.array(K, dtype=float).reshape(6, 6), atol=1e-12)
 
 
 @given(spaces(depth=3, strict=True), seeds)
@@ -120,8 +122,8 @@ def test_additive_is_definition_3(space, seed):
     configs = sample(space, 8, seed)
     naive = [[to_the_common_ancestor(space, one, other) for other in configs] for one in configs]
     rows = k.rows(encoding.encode(configs))
-    np.testing.assert_allclose(k.gram(rows).value(hyper), naive, atol=1e-12)
-    np.testing.assert_allclose(k.cross(hyper, rows[:3], rows), naive[:3], atol=1e-7)
+    np.testing.assert_allclose(Gram(k, rows).value(hyper), naive, atol=1e-12)
+    np.testing.assert_allclose(Cross(k, hyper, rows).value(rows[:3]), naive[:3], atol=1e-7)
 
 
 @given(spaces(), covariances, seeds)
@@ -133,10 +135,10 @@ def test_gradient_of_gram_by_hyperparameters(space, covariance, seed):
 
     def value(theta):
         moved = Hyperparameters(np.exp(theta[:T]), np.exp(theta[T:]), hyper.noise)
-        return np.sum(W * k.gram(rows).value(moved))
+        return np.sum(W * Gram(k, rows).value(moved))
 
     theta = np.log(np.concatenate([hyper.amplitudes, hyper.lengthscales]))
-    g = k.gram(rows)
+    g = Gram(k, rows)
     pull_back = g.pairs(hyper)[2]
     analytic = np.concatenate(pull_back(2.0 * W[g.i, g.j], np.diagonal(W)))  # a pair stands twice in K
     np.testing.assert_allclose(analytic, differences(value, theta), rtol=1e-5, atol=1e-7)
@@ -148,10 +150,10 @@ def test_points_equal_cross_and_their_gradient_finite_differences(space, covaria
     rng = np.random.default_rng(seed)
     X = encoding.sample(3, rng)
     queries = k.rows(X)
-    points = k.points(hyper, rows, X, queries.active)
+    points = Points(k, hyper, rows, X, queries.active)
     moved = np.where(encoding.is_numeric, np.clip(X + 0.1 * rng.normal(size=X.shape), 0, 1), X)
     K, pull_back = points.value(moved)
-    np.testing.assert_allclose(K, k.cross(hyper, k.rows(moved), rows), atol=1e-7)
+    np.testing.assert_allclose(K, Cross(k, hyper, rows).value(k.rows(moved)), atol=1e-7)
     np.testing.assert_allclose(points.variance, k.variance(hyper, queries.active), rtol=1e-12)
     W = rng.normal(size=K.shape)
     by_position = pull_back(W)
@@ -173,9 +175,9 @@ def test_only_counted_terms_count_for_a_point(space, covariance, seed):
     X = encoding.sample(len(k.terms), np.random.default_rng(seed))
     queries = k.rows(X)
     counted = np.eye(len(k.terms), dtype=bool) & queries.active
-    K, _ = k.points(hyper, rows, X, counted).value(X)
-    for t in range(len(k.terms)):
-        np.testing.assert_allclose(K[t], k.component(hyper, t, queries[t : t + 1], rows)[0], atol=1e-7)
+    K, _ = Points(k, hyper, rows, X, counted).value(X)
+    alone = queries.only(np.eye(len(k.terms), dtype=bool))  # term t in query t
+    np.testing.assert_allclose(K, Cross(k, hyper, rows).value(alone), atol=1e-7)
 
 
 @given(spaces(), st.sampled_from(["additive", "independent"]), seeds)
@@ -188,8 +190,8 @@ def test_values_of_inactive_parameters_change_nothing(space, covariance, seed):
     for j, columns in enumerate(k._feature_columns):
         features[np.ix_(inactive[:, j], columns)] = rng.random((int(inactive[:, j].sum()), len(columns)))
     filled = Rows(X, rows.active, features)
-    np.testing.assert_array_equal(k.gram(filled).value(hyper), K)
-    np.testing.assert_array_equal(k.cross(hyper, filled, filled), k.cross(hyper, rows, rows))
+    np.testing.assert_array_equal(Gram(k, filled).value(hyper), K)
+    np.testing.assert_array_equal(Cross(k, hyper, filled).value(filled), Cross(k, hyper, rows).value(rows))
 
 
 @given(spaces(depth=3, strict=True), seeds)
@@ -198,7 +200,7 @@ def test_values_of_inactive_parameters_change_nothing_in_interactions_of_a_tree(
     encoding, k, rows, hyper, K = gram(space, "additive+interactions", 8, seed)
     inactive = np.isnan(encoding.encode(sample(space, 8, seed)))
     X = np.where(inactive, np.random.default_rng(seed).random(rows.X.shape), rows.X)
-    np.testing.assert_array_equal(k.gram(Rows(X, rows.active, rows.features)).value(hyper), K)
+    np.testing.assert_array_equal(Gram(k, Rows(X, rows.active, rows.features)).value(hyper), K)
 
 
 @given(spaces(), covariances, seeds)
@@ -208,7 +210,7 @@ def test_order_of_siblings_changes_nothing(space, covariance, seed):
     for s in (space, reordered(space)):
         encoding, k = build(s, covariance)
         keys.append(sorted(key(encoding, term) for term in k.terms))
-        grams.append(k.gram(k.rows(encoding.encode(configs))).value(hyperparameters(encoding, k)))
+        grams.append(Gram(k, k.rows(encoding.encode(configs))).value(hyperparameters(encoding, k)))
     assert keys[0] == keys[1]
     assert len(set(keys[0])) == len(keys[0])
     np.testing.assert_allclose(grams[0], grams[1], atol=1e-12)
@@ -221,7 +223,7 @@ def test_rows_of_different_branches_share_the_root_alone():
     encoding, k = build(space, "additive")
     hyper = Hyperparameters(np.array([2.0, 3.0, 5.0]), np.full(k.n_scales, 0.3), 1e-6)
     configs = [{"x": 0.2, "c": "a", "y": 0.1}, {"x": 0.2, "c": "b", "z": 0.1}, {"x": 0.5, "c": "a", "y": 0.1}]
-    K = k.gram(k.rows(encoding.encode(configs))).value(hyper)
+    K = Gram(k, k.rows(encoding.encode(configs))).value(hyper)
     assert K[0, 0] == pytest.approx(5.0)
     assert K[0, 1] == pytest.approx(2.0)
     assert K[0, 2] == pytest.approx(2.0 * np.exp(-0.5) + 3.0)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from addtree.covariance import Hyperparameters, stack
 from addtree.factor import Factor, connected_blocks
 from addtree.gp import Likelihood, Posterior
+from addtree.matrices import Gram
 from addtree.sample_path import SamplePath
 from tests.strategies import COVARIANCES, build, data, differences, hyperparameters, reordered, sample, seeds, spaces
 
@@ -21,7 +22,7 @@ def posterior_of(space, covariance, n, seed):
 
 
 def dense(k, hyper, rows):
-    return k.gram(rows).value(hyper) + hyper.noise * np.eye(len(rows))
+    return Gram(k, rows).value(hyper) + hyper.noise * np.eye(len(rows))
 
 
 @given(spaces(), covariances, seeds)
@@ -43,7 +44,7 @@ def test_blocks_partition_the_rows_and_the_gram_is_zero_outside(space, covarianc
     _, k, hyper, rows, _, _ = posterior_of(space, covariance, 9, seed)
     blocks = connected_blocks(rows.active)
     assert sorted(np.concatenate(blocks).tolist()) == list(range(9))
-    outside = k.gram(rows).value(hyper)
+    outside = Gram(k, rows).value(hyper)
     for block in blocks:
         outside[np.ix_(block, block)] = 0.0
     assert not outside.any()
@@ -58,7 +59,7 @@ def test_blocks_partition_the_rows_and_the_gram_is_zero_outside(space, covarianc
 @given(spaces(), covariances, seeds)
 def test_a_posterior_that_is_given_the_gram_matrix_is_the_same(space, covariance, seed):
     encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 9, seed)
-    given_it = Posterior.of(k, hyper, rows, z, gram=k.gram(rows))
+    given_it = Posterior.of(k, hyper, rows, z, gram=Gram(k, rows))
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
     for one, other in zip(given_it.predict(queries), posterior.predict(queries), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
@@ -98,7 +99,7 @@ def test_prediction_equals_the_textbook_formula(space, covariance, seed):
     encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 8, seed)
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
     mean, variance = posterior.predict(queries)
-    both = k.gram(stack(queries, rows)).value(hyper)
+    both = Gram(k, stack(queries, rows)).value(hyper)
     cross, K = both[:5, 5:], both[5:, 5:] + hyper.noise * np.eye(8)
     np.testing.assert_allclose(mean, cross @ np.linalg.solve(K, z), rtol=1e-6, atol=1e-6)
     expected = np.diagonal(both)[:5] - np.sum(cross * np.linalg.solve(K, cross.T).T, axis=1)
@@ -124,7 +125,7 @@ def test_components_add_up_to_the_prediction(space, covariance, seed):
 def test_likelihood_and_its_gradient(space, covariance, seed):
     _, k, hyper, rows, z, _ = posterior_of(space, covariance, 7, seed)
     K = dense(k, hyper, rows)
-    likelihood = Likelihood(k.gram(rows))
+    likelihood = Likelihood(Gram(k, rows))
     value, by_a, by_l, by_noise, by_z = likelihood.value_and_gradient(hyper, z)
     naive = -0.5 * z @ np.linalg.solve(K, z) - 0.5 * np.linalg.slogdet(K)[1] - 3.5 * np.log(2 * np.pi)
     np.testing.assert_allclose(value, naive, rtol=1e-9)

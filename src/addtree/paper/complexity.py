@@ -25,6 +25,7 @@ from addtree.encoding import Encoding
 from addtree.factor import Factor, connected_blocks
 from addtree.fit import Recipe
 from addtree.gp import Posterior
+from addtree.matrices import Gram
 from addtree.maximize import decomposed
 from addtree.parameters import Real
 from addtree.space import Choice, Space
@@ -78,7 +79,7 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
     for name, shared in (("shared root", True), ("no shared root", False)):
         for n in sizes:
             _, posterior = model(binary_tree(2, root_parameter=shared), n, np.random.default_rng(0))
-            K = posterior.covariance.gram(posterior.rows).value(posterior.hyper)
+            K = Gram(posterior.covariance, posterior.rows).value(posterior.hyper)
             K[np.diag_indices(n)] += posterior.hyper.noise
             blocks = connected_blocks(posterior.rows.active)
             assert (len(blocks) == 1) == shared

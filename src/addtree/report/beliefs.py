@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from addtree.covariance import Mask, Rows
 from addtree.encoding import Array, Encoding
+from addtree.matrices import Cross
 from addtree.parameters import Categorical, Integer
 from addtree.regression import AddTreeGP
 from addtree.space import Choice, Config
@@ -134,13 +135,11 @@ class Beliefs:
     # ------------------------------------------------------------------ sums of components
 
     def _rows(self, X: Array, counted: Mask) -> Rows:
-        rows = self.posterior.covariance.rows(X)
-        return Rows(rows.X, rows.active & counted, rows.features)
+        return self.posterior.covariance.rows(X).only(counted)
 
     def mean(self, X: Array, counted: Mask) -> Array:
         """The posterior mean of the counted terms together, on the scale of the model."""
-        posterior, rows = self.posterior, self._rows(X, counted)
-        return np.asarray(posterior.covariance.cross(posterior.hyper, rows, posterior.rows) @ posterior.alpha)
+        return np.asarray(self.posterior.cross.value(self._rows(X, counted)) @ self.posterior.alpha)
 
     @cached_property
     def term_means(self) -> Array:
@@ -148,10 +147,8 @@ class Beliefs:
         posterior, rows, out = self.posterior, self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
         for t in range(len(self.terms)):
             on = np.flatnonzero(rows.active[:, t])
-            only = np.zeros((len(on), len(self.terms)), dtype=bool)
-            only[:, t] = True
-            mine = Rows(rows.X[on], only, rows.features[on])
-            out[t, on] = posterior.covariance.cross(posterior.hyper, mine, rows[on]) @ posterior.alpha[on]
+            cross = Cross(posterior.covariance, posterior.hyper, rows[on])
+            out[t, on] = cross.value(rows[on].only(np.arange(len(self.terms)) == t)) @ posterior.alpha[on]
         return out
 
     def depends(self, axis: Axis) -> Mask:
