@@ -31,7 +31,7 @@ _VISITS = {
     "map": 2,
     "mle": 3,
 }  # of every option in the initial design; without a prior two leave one in two runs astray
-_REFIT = 20  # the hyperparameters are fitted again when the observations have grown by one in so many,
+_REFIT = 10  # the hyperparameters are fitted again when the observations have grown by one in so many,
 _MAX_APPENDED = 100  # or by this many,
 _MAX_FIT = 256  # to at most so many of them;
 _MAX_ROWS = 2000  # and the posterior, exact, is that of at most so many
