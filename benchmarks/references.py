@@ -45,7 +45,9 @@ def from_runs(name: str, results: Path) -> Iterator[tuple[float, dict[str, Any]]
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.references", description=__doc__.splitlines()[0])
-    parser.add_argument("--tasks", nargs="+", default=["*"], help="names, families or patterns (default: all)")
+    parser.add_argument(
+        "--tasks", nargs="+", default=tasks.USUAL, help="names, families, patterns (usual: all but unseen)"
+    )
     parser.add_argument("--samples", type=int, default=20_000, help="random configurations a task")
     parser.add_argument("--seconds", type=float, default=60, help="time a task at most")
     parser.add_argument("--seed", type=int, default=0)

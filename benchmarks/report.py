@@ -323,7 +323,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--budget", type=int, default=100, help="evaluations a run (default: 100)")
     parser.add_argument("--marks", type=int, nargs="+", help="where to look (default: 30, 50 and the budget)")
     parser.add_argument("--subject", default="addtree", help="the method compared with every other")
-    parser.add_argument("--tasks", nargs="+", default=["*"], help="names, families or patterns (default: all)")
+    parser.add_argument(
+        "--tasks", nargs="+", default=tasks.USUAL, help="names, families, patterns (usual: all but unseen)"
+    )
     parser.add_argument("--no-plots", action="store_true")
     given = parser.parse_args(arguments)
     wanted = tasks.matching(given.tasks)

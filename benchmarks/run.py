@@ -161,7 +161,9 @@ def plan(names: Sequence[str], methods: Sequence[str], seeds: Iterable[int], bud
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 when a run has failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__.splitlines()[0])
-    parser.add_argument("--tasks", nargs="+", default=["*"], help="names, families or patterns (default: all)")
+    parser.add_argument(
+        "--tasks", nargs="+", default=tasks.USUAL, help="names, families, patterns (usual: all but unseen)"
+    )
     parser.add_argument("--methods", nargs="+", default=list(peers.METHODS), choices=list(peers.METHODS))
     parser.add_argument("--seeds", type=int, default=10, help="seeds 0 .. n-1 (default: 10)")
     parser.add_argument("--budget", type=int, default=100, help="evaluations a run (default: 100)")

@@ -56,10 +56,9 @@ def test_every_task_has_a_reference() -> None:
 
 def test_several_choices_in_one_node_are_represented() -> None:
     several = []
-    for name in tasks.TASKS:
-        if not name.startswith("yahpo"):
-            nodes = tasks.load(name).space.nodes
-            several += [name] * any(len(node.choices) > 1 for node in nodes)
+    for name in tasks.matching(["function", "cash"]):
+        nodes = tasks.load(name).space.nodes
+        several += [name] * any(len(node.choices) > 1 for node in nodes)
     assert len(several) >= 3
 
 
