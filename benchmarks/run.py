@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from addtree.paper.runs import end_with_parent
 from benchmarks import peers, report, tasks
 from benchmarks.files import RESULTS, write
 
@@ -118,7 +119,8 @@ def execute(runs: Iterable[Run], jobs: int) -> Iterator[tuple[Run, float, float,
     while todo:
         before = len(todo)
         # spawn, not fork: libraries with threads of their own do not survive a fork
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=end_with_parent) as pool:
             waiting = {pool.submit(work, run): run for run in order if run in todo}
             try:
                 for future in as_completed(waiting):

@@ -90,7 +90,7 @@ def _do(job: Job, out: Path, about: dict[str, str]) -> float:
     return time.perf_counter() - start
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A worker ends when interrupted, and when its parent is gone, even if that was killed: nothing goes on unseen."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
@@ -128,7 +128,7 @@ def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = pr
         return failed
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)  # read by BLAS when a child starts
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
         futures = {pool.submit(_do, job, out, about): job for job in todo}
         for k, future in enumerate(as_completed(futures), 1):
