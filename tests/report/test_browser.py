@@ -49,11 +49,11 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def wait(view: Any, condition: str) -> None:
     """Until a condition holds; Playwright's own way is an eval, which the page does not allow."""
-    for _ in range(100):
+    for _ in range(600):
         if view.evaluate(condition):
             return
         view.wait_for_timeout(50)
-    raise AssertionError(f"after 5 s still not: {condition}")
+    raise AssertionError(f"after 30 s still not: {condition}")
 
 
 def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> tuple[Any, list[str]]:
