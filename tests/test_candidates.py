@@ -47,21 +47,26 @@ def seen(*counts):
     return encoding, X, np.repeat(np.arange(len(counts), dtype=float), counts)
 
 
-def test_the_option_seen_least_is_the_neglected_one():
+def test_the_option_seen_least_is_the_most_neglected():
     rng = np.random.default_rng(0)
-    assert neglected(*seen(20, 2, 4), rng) == 2
-    assert neglected(*seen(20, 4, 0), rng) == 3
-    assert {neglected(*seen(20, 0, 0), rng) for _ in range(20)} == {2, 3}
-    assert neglected(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), rng) is None
+
+    def found(*counts):
+        encoding, X, _ = seen(*counts)
+        return neglected(encoding, X, rng.random(len(X)), rng)
+
+    assert found(20, 2, 4) == [2, 3, 1]
+    assert found(20, 4, 0) == [3, 2, 1]
+    assert {found(20, 0, 0)[0] for _ in range(20)} == {2, 3}
+    assert neglected(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), rng) == []
 
 
 def test_an_option_that_always_fails_is_left_alone_one_that_failed_once_is_not():
     rng = np.random.default_rng(0)
-    assert neglected(*seen(20, 10, 3), rng) == 2
-    assert neglected(*seen(20, 10, 1), rng) == 3
+    assert neglected(*seen(20, 10, 3), rng) == [2, 1]
+    assert neglected(*seen(20, 10, 1), rng) == [3, 2, 1]
     encoding, X, value = seen(20, 10, 3)
     value[-1] = 0.5
-    assert neglected(encoding, X, value, rng) == 3
+    assert neglected(encoding, X, value, rng) == [3, 2, 1]
 
 
 def test_candidates_within_a_branch_are_all_there_and_valid():

@@ -95,6 +95,18 @@ def test_a_neglected_branch_has_its_turn_again():
     assert 0.0 in seen
 
 
+def test_an_option_with_nothing_new_to_offer_does_not_take_the_turn_of_others():
+    space = Space(c=Choice(a=Space(y=unit), b=Space(z=unit), none=Space()))
+    encoding, k = build(space, "additive+interactions")
+    rng = np.random.default_rng(0)
+    X = np.concatenate([encoding.enter(encoding.sample(n, rng), node, rng) for node, n in ((1, 20), (2, 4), (3, 1))])
+    z = X[:, encoding.index["c"]] + 0.1 * rng.normal(size=len(X))
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 3.0), 1e-6)
+    posterior = Posterior.of(k, hyper, k.rows(X), z)
+    found = ask("logei", encoding, posterior, X, z, turn=36, taken=encoding.keys(X))
+    assert encoding.decode(found)["c"] == "b"
+
+
 @pytest.mark.parametrize(
     ("acquisition", "covariance", "words"),
     [

@@ -26,10 +26,10 @@ def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Genera
     return np.concatenate(parts)
 
 
-def neglected(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> int | None:
-    """The node, of those that an option opens, that was seen least for its share of a balanced design.
+def neglected(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> list[int]:
+    """The nodes that options open, first those seen least for their share of a balanced design; equals at random.
 
-    A node whose every evaluation is as bad as the worst of all (as a failed one counts) is left alone after a few.
+    A node whose every evaluation is as bad as the worst of all (as a failed one counts) is left out after a few.
     """
     found = []
     for node, share in list(enumerate(shares(encoding)))[1:]:
@@ -37,7 +37,7 @@ def neglected(encoding: Encoding, X: Array, value: Array, rng: np.random.Generat
         hopeless = np.sum(seen) >= _ENOUGH and np.all(value[seen] == np.max(value))
         if not hopeless:
             found.append((np.sum(seen) / share, rng.random(), node))
-    return min(found)[2] if found else None
+    return [node for _, _, node in sorted(found)]
 
 
 def within(encoding: Encoding, X: Array, value: Array, node: int, rng: np.random.Generator) -> Array:

@@ -51,7 +51,7 @@ def suggest(
     view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
     goal = _goal(acquisition, posterior, encoding, X, y, turn)
     enough = _ENOUGH if acquisition == "logei" else None
-    if acquisition == "logei" and (rows := _elsewhere(encoding, X, y, turn, rng)) is not None:
+    if acquisition == "logei" and (rows := _elsewhere(encoding, X, y, taken, turn, rng)) is not None:
         found = joint(view, covariance, encoding, goal, rows, taken, enough=enough)
         if found is not None:
             return found
@@ -72,10 +72,15 @@ def suggest(
     return joint(view, covariance, encoding, goal, np.concatenate(starts), taken, enough=enough)
 
 
-def _elsewhere(encoding: Encoding, X: Array, y: Array, turn: int, rng: np.random.Generator) -> Array | None:
+def _elsewhere(
+    encoding: Encoding, X: Array, y: Array, taken: set[bytes], turn: int, rng: np.random.Generator
+) -> Array | None:
     """Candidates of a turn that does not look everywhere; None where it does."""
-    if _is_triangular(turn) and (node := neglected(encoding, X, y, rng)) is not None:
-        return within(encoding, X, y, node, rng)
+    if _is_triangular(turn):
+        for node in neglected(encoding, X, y, rng):
+            rows = within(encoding, X, y, node, rng)
+            if not taken.issuperset(encoding.keys(encoding.snap(rows))):  # an option may have nothing new to offer
+                return rows
     return near(encoding, X[[np.argmin(y)]], rng) if turn % _CYCLE == _LOCAL else None
 
 
