@@ -25,11 +25,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from addtree.paper.runs import end_with_parent
+from addtree.paper.runs import ONE_THREAD, end_with_parent
 from benchmarks import peers, report, tasks
 from benchmarks.files import RESULTS, write
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         print("tasks:", *tasks.TASKS, "methods:", *peers.METHODS, sep="\n  ")
         return 0
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # the workers inherit it before they load NumPy
+    os.environ.update(ONE_THREAD)  # the workers inherit it before they load NumPy
     runs = plan(tasks.matching(given.tasks), given.methods, range(given.seeds), given.budget, given.out)
     failures, begun = 0, time.perf_counter()
     for done, (run, best, seconds, error) in enumerate(execute(runs, given.jobs), 1):

@@ -37,7 +37,7 @@ VARIANTS: dict[str, Callable[[], Change]] = {
     "never aiming lower": lambda: {("suggest", "_AIM"): 0.0},
     "no local turns": lambda: {("suggest", "_LOCAL"): -1},
     "no turns for neglected branches": lambda: {("suggest", "_is_triangular"): lambda turn: False},
-    "one visit to an option": lambda: {("design", "design_size"): lambda encoding, visits=1: 8},
+    "one visit to an option": lambda: {("optimizer", "_VISITS"): {"map": 1}},
     "fitted at every observation": lambda: {("optimizer", "_REFIT"): 10**9},
     "shorter lengthscales": lambda: prior(lengthscale=(0.5, 0.8, 0.7), main=(0.5, 1.0, 1.0)),
     "stronger interactions": lambda: prior(interaction=(0.2, 1.0, 1.0)),
@@ -50,8 +50,6 @@ def run(variant: str, task: str, seed: int, budget: int) -> list[float]:
     """Best value so far after each evaluation. In a process of its own, since it changes the modules' constants."""
     for (module, name), value in VARIANTS[variant]().items():
         setattr(import_module(f"addtree.{module}"), name, value)
-        if (module, name) == ("design", "design_size"):
-            setattr(import_module("addtree.optimizer"), name, value)
     loaded = tasks.load(task)
     result = at.minimize(loaded.objective, loaded.space, n_trials=budget, seed=seed)
     values = [np.inf if t.value is None else t.value for t in result.trials]

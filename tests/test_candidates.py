@@ -24,6 +24,16 @@ def test_candidates_lie_anywhere_near_the_best_and_across_branches():
     assert {0.0, 1.0, 2.0} == set(found[:, j["c"]])
 
 
+def test_what_a_new_option_opens_may_come_from_the_best_seen_there():
+    encoding = Encoding(SPACE)
+    X = encoding.encode([{"x": 0.5, "c": "a", "y": 0.25, "s": 0.75}, {"x": 0.1, "c": "b", "z": 0.9, "s": 0.2}])
+    x, z = encoding.index["x"], encoding.index["z"]
+    found = np.concatenate([candidates(encoding, X, np.arange(2.0), np.random.default_rng(i)) for i in range(5)])
+    flipped = found[(found[:, x] == 0.5) & ~np.isnan(found[:, z])]
+    assert np.any(flipped[:, z] == 0.9)
+    assert np.any(flipped[:, z] != 0.9)
+
+
 def test_without_observations_there_are_candidates_too():
     encoding = Encoding(SPACE)
     found = candidates(encoding, np.empty((0, encoding.n_columns)), np.empty(0), np.random.default_rng(0))
@@ -58,6 +68,17 @@ def test_the_option_seen_least_is_the_most_neglected():
     assert found(20, 4, 0) == [3, 2, 1]
     assert {found(20, 0, 0)[0] for _ in range(20)} == {2, 3}
     assert neglected(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), rng) == []
+
+
+def test_what_counts_is_the_share_of_an_option():
+    nested = Space(c=Choice(a=Space(d=Choice({i: Space(y=unit) for i in range(3)})), b=Space(z=unit)))
+    encoding, rng = Encoding(nested), np.random.default_rng(0)
+    nodes = [n for n, node in enumerate(nested.nodes) if len(node.location) == 2]
+    b = next(n for n, node in enumerate(nested.nodes) if node.location == (("c", 1),))
+    X = np.concatenate(
+        [encoding.enter(encoding.sample(n, rng), node, rng) for node, n in [*((d, 3) for d in nodes), (b, 4)]]
+    )
+    assert neglected(encoding, X, rng.random(len(X)), rng)[-1] == b  # 4 of 13 are more than its quarter; a has 9
 
 
 def test_an_option_that_always_fails_is_left_alone_one_that_failed_once_is_not():

@@ -6,7 +6,7 @@ from addtree.covariance import Hyperparameters
 from addtree.errors import OptionError
 from addtree.gp import Posterior
 from addtree.sample_path import SamplePath
-from addtree.suggest import check_acquisition, suggest
+from addtree.suggest import _goal, check_acquisition, suggest
 from tests.strategies import COVARIANCES, build
 
 unit = Real(0, 1)
@@ -76,6 +76,9 @@ def test_suggestions_take_turns():
     assert by_goal[0] >= max(by_goal[1:])
     best, c = X[np.argmin(z)], encoding.index["c"]
     assert local[c] == best[c]  # close to the best means in its branch
+    usual, further = (_goal("logei", posterior, encoding, X, z, turn) for turn in (9, 13))
+    moments = posterior.predict(k.rows(encoding.sample(50, np.random.default_rng(3))))
+    assert np.all(further(*moments)[0] < usual(*moments)[0])  # a lower target is harder to improve on
 
 
 def test_a_neglected_branch_has_its_turn_again():
@@ -100,11 +103,11 @@ def test_an_option_with_nothing_new_to_offer_does_not_take_the_turn_of_others():
     encoding, k = build(space, "additive+interactions")
     rng = np.random.default_rng(0)
     X = np.concatenate([encoding.enter(encoding.sample(n, rng), node, rng) for node, n in ((1, 20), (2, 4), (3, 1))])
-    z = X[:, encoding.index["c"]] + 0.1 * rng.normal(size=len(X))
+    z = np.where(X[:, encoding.index["c"]] == 0, -1.0, 3.0) + 0.01 * rng.normal(size=len(X))
     hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 3.0), 1e-6)
     posterior = Posterior.of(k, hyper, k.rows(X), z)
-    found = ask("logei", encoding, posterior, X, z, turn=36, taken=encoding.keys(X))
-    assert encoding.decode(found)["c"] == "b"
+    found = [ask("logei", encoding, posterior, X, z, turn=turn, taken=encoding.keys(X)) for turn in (36, 39)]
+    assert [encoding.decode(row)["c"] for row in found] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -227,8 +226,6 @@ def paper(
     """Run the paper's experiments with its baselines; the same command again goes on where it stopped."""
     from addtree.paper.command import run as run_experiment
 
-    if find_spec("matplotlib") is None:  # for the figures, at the end: better said at the start
-        raise AddTreeError("the paper's figures need matplotlib: pip install 'addtree[paper]'")
     print(run_experiment(experiment, quick=quick, out=out, data=data, jobs=jobs))
 
 
