@@ -72,7 +72,7 @@ def main() -> None:
     least = {
         t: min([tasks.reference(t) or np.inf, *(v[-1] for j, v in found.items() if j[1] == t)]) for _, t, _ in jobs
     }
-    at_n = [n for n in (30, 50, args.budget) if n <= args.budget]
+    at_n = [*(n for n in (30, 50) if n < args.budget), args.budget]
     print("| variant | " + " | ".join(f"at {n}" for n in at_n) + " |\n" + "|---" * (1 + len(at_n)) + "|")
     for name in names:
         ratios = []
