@@ -16,7 +16,7 @@ import numpy as np
 import addtree as at
 from addtree import problems
 
-PAPER = {"covariance": "additive", "acquisition": "additive-ucb", "fit": "mle"}
+PAPER = {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}
 
 
 def distances(problem: problems.Problem, n_trials: int, seeds: int, **settings: Any) -> np.ndarray[Any, Any]:

@@ -24,7 +24,7 @@ Change = dict[tuple[str, str], Any]  # (module of addtree, name in it) -> value
 
 def prior(**groups: tuple[float, float, float]) -> Change:
     """Another prior: median of the exponential, spread of the members, spread of their mean."""
-    from addtree.fit import PRIOR
+    from addtree.model.fit import PRIOR
 
     return {("fit", "PRIOR"): {**PRIOR, **{name: (float(np.log(m)), s, p) for name, (m, s, p) in groups.items()}}}
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree.parameters import Parameter
+from addtree.space.parameters import Parameter
 
 INSTANCE = "task_id"
 WHERE = "clone https://github.com/slds-lmu/yahpo_data to a folder called yahpo, and name the folder that holds it"

@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPClassifier
 
 from addtree.optuna import AddTreeSampler
 from addtree.report import write_page
-from addtree.report.explain import explain
+from addtree.report.text import explain
 from addtree.report.study import build_study
 
 X, y = load_digits(return_X_y=True)

@@ -11,10 +11,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree.covariance import Covariance, Hyperparameters, Rows
-from addtree.encoding import Array, Encoding
-from addtree.fit import Recipe
-from addtree.terms import ACTIVE, Term
+from addtree._types import Array
+from addtree.model.fit import Specification
+from addtree.model.kernel import Hyperparameters, Kernel, Rows
+from addtree.model.terms import ACTIVE, Term
+from addtree.space.encoding import Encoding
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
 LABELS = ("a", "x y", 3, 0.5, None, True, "é|=")  # not 1: in a dict it is True
@@ -78,9 +79,9 @@ def sample(space: Space, n: int, seed: int) -> list[dict[str, Any]]:
     return [space.sample(rng) for _ in range(n)]
 
 
-def build(space: Space, covariance: str) -> tuple[Encoding, Covariance]:
+def build(space: Space, covariance: str) -> tuple[Encoding, Kernel]:
     encoding = Encoding(space)
-    return encoding, Recipe(covariance).build(encoding)
+    return encoding, Specification(covariance).build(encoding)
 
 
 def key(encoding: Encoding, term: Term) -> tuple[Any, ...]:
@@ -90,7 +91,7 @@ def key(encoding: Encoding, term: Term) -> tuple[Any, ...]:
     return (term.kind, tuple(sorted(names[j] for j in term.columns)), tuple(sorted(gate)))
 
 
-def hyperparameters(encoding: Encoding, covariance: Covariance, *, noise: float = 1e-2) -> Hyperparameters:
+def hyperparameters(encoding: Encoding, covariance: Kernel, *, noise: float = 1e-2) -> Hyperparameters:
     """Different ones for every term and lengthscale, the same for every order of siblings."""
     amplitudes = np.array([_draw(key(encoding, term)) for term in covariance.terms])
     lengthscales = np.ones(covariance.n_scales)
@@ -106,7 +107,7 @@ def _draw(name: Any) -> float:
     return float(np.exp(0.7 * np.random.default_rng(zlib.crc32(repr(name).encode())).normal() - 0.5))
 
 
-def data(encoding: Encoding, covariance: Covariance, n: int, seed: int) -> tuple[Rows, Array]:
+def data(encoding: Encoding, covariance: Kernel, n: int, seed: int) -> tuple[Rows, Array]:
     """n random rows, ready for the covariance, and as many values."""
     rows = covariance.rows(encoding.encode(sample(encoding.space, n, seed)))
     return rows, np.random.default_rng(seed + 1).normal(size=n)

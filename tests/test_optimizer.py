@@ -21,13 +21,13 @@ SPACE = at.Space(
     ),
 )
 SETTINGS = [
-    {"covariance": c, "acquisition": a, "fit": f}
+    {"covariance": c, "acquisition": a, "inference": f}
     for c in ("additive", "additive+interactions", "independent")
     for a in ("logei", "ucb", "additive-ucb", "thompson")
     for f in ("map", "mle")
     if a != "additive-ucb" or c == "additive"
 ]
-PAPER = {"covariance": "additive", "acquisition": "additive-ucb", "fit": "mle"}
+PAPER = {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}
 ACQUISITIONS = [{"acquisition": "logei"}, {"acquisition": "ucb"}, {"acquisition": "thompson"}, PAPER]
 
 
@@ -376,7 +376,7 @@ def test_an_outside_configuration_is_checked_and_leaves_no_trace():
         ({"acquisition": "ei"}, ["'ei'", "'logei'"]),
         ({"acquisition": "additive-ucb"}, ["covariance='additive'"]),
         ({"covariance": "rbf"}, ["'rbf'", "'additive'"]),
-        ({"fit": "mcmc"}, ["'mcmc'", "'map', 'mle'"]),
+        ({"inference": "mcmc"}, ["'mcmc'", "'map', 'mle'"]),
         ({"noise": -0.1}, ["-0.1", "standard deviation"]),
         ({"n_initial": 0}, ["n_initial=0", "at least 1"]),
         ({"n_initial": 2.5}, ["n_initial=2.5", "whole number"]),
@@ -480,7 +480,8 @@ def saved(tmp_path):
     return path
 
 
-KEYS = ("space", "seed", "maximize", "covariance", "acquisition", "fit", "noise", "n_initial", "asks", "trials", "told")
+SETTINGS_SAVED = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+KEYS = ("space", *SETTINGS_SAVED, "asks", "trials", "told")
 
 
 @pytest.mark.parametrize("key", [*KEYS, "model"])

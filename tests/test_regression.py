@@ -15,9 +15,9 @@ def training(n, seed=0):
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
-@pytest.mark.parametrize("fit", ["map", "mle"])
-def test_effects_add_up_to_the_prediction(covariance, fit):
-    gp = AddTreeGP(PROBLEM.space, covariance=covariance, fit=fit).fit(*training(16))
+@pytest.mark.parametrize("inference", ["map", "mle"])
+def test_effects_add_up_to_the_prediction(covariance, inference):
+    gp = AddTreeGP(PROBLEM.space, covariance=covariance, inference=inference).fit(*training(16))
     for config in sample(PROBLEM.space, 5, 1):
         mean, _ = gp.predict([config])
         effects = gp.effects(config)

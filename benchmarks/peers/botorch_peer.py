@@ -20,7 +20,7 @@ from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree.parameters import Parameter
+from addtree.space.parameters import Parameter
 from benchmarks.peers import Config
 
 INITIAL = 10

@@ -10,7 +10,7 @@ from hyperopt import JOB_STATE_DONE, STATUS_OK, Domain, Trials, hp, tpe
 from hyperopt.base import spec_from_misc
 
 from addtree import Categorical, Choice, Integer, Space
-from addtree.parameters import Parameter
+from addtree.space.parameters import Parameter
 from benchmarks.peers import Config
 
 logging.getLogger("hyperopt").setLevel(logging.ERROR)

@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 
 from addtree import Categorical, Choice, Integer, Space
-from addtree.parameters import Parameter
+from addtree.space.parameters import Parameter
 from benchmarks.peers import Config
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -31,7 +31,7 @@ class AddTree:
 class Paper(AddTree):
     """The paper's method, as published."""
 
-    options = {"covariance": "additive", "acquisition": "additive-ucb", "fit": "mle"}  # noqa: RUF012 - read only
+    options = {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}  # noqa: RUF012 - read only
 
 
 class Random:

@@ -1,11 +1,10 @@
 """Bayesian optimization for conditional parameter spaces."""
 
+from addtree._minimize import Result, minimize
 from addtree.errors import AddTreeError
-from addtree.minimize import Result, minimize
 from addtree.optimizer import Optimizer, Trial
-from addtree.parameters import Categorical, Integer, Real
 from addtree.regression import AddTreeGP
-from addtree.space import Choice, Space
+from addtree.space import Categorical, Choice, Integer, Real, Space
 
 __all__ = [
     "AddTreeError",

@@ -23,28 +23,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, Tex
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from addtree.errors import AddTreeError
+from addtree.errors import AddTreeError, InterruptedRunError, NoSuccessError, StorageError, StudyError
 from addtree.report import Report, write_page
-from addtree.report.explain import explain as explained
 from addtree.report.study import build_study
-from addtree.storage import StorageError, storage_at
-from addtree.study import (
-    ERROR,
-    Progress,
-    StudyError,
-    is_lost,
-    load_study,
-    open_study,
-    progress,
-    space_of,
-)
-from addtree.target import Target, ask_config, load_space
-from addtree.workers import Job, NoSuccessError, run
-
-
-class InterruptedRunError(AddTreeError):
-    """The user ended a run before its time."""
-
+from addtree.report.text import explain as explained
+from addtree.study.storage import storage_at
+from addtree.study.studies import ERROR, Progress, is_lost, load_study, open_study, progress, space_of
+from addtree.study.supervisor import Job, run
+from addtree.study.task import Task, ask_config, load_space
 
 _CODES: dict[type[AddTreeError], int] = {NoSuccessError: 1, StorageError: 3, StudyError: 4, InterruptedRunError: 130}
 _WRONG = 2
@@ -160,7 +146,7 @@ def suggest(
     declared = None if space is None else load_space(space)
     with storage_at(storage) as opened:
         if declared is not None:
-            found = open_study(opened, study, Target(_nothing, declared), seed=seed, maximize=maximize)
+            found = open_study(opened, study, Task(_nothing, declared), seed=seed, maximize=maximize)
         else:
             found = load_study(opened, study)
             declared = space_of(found)

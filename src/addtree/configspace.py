@@ -24,10 +24,10 @@ import ConfigSpace as CS  # noqa: N817 - its own documentation's name for it
 import numpy as np
 from ConfigSpace.exceptions import ForbiddenValueError
 
+from addtree._optuna.structure import MAX_OPTIONS, Gate, Parent, hang
 from addtree.errors import SpaceError
-from addtree.infer import MAX_OPTIONS, Gate, Parent, hang
-from addtree.parameters import Categorical, Integer, Parameter, Real, Scalar
-from addtree.space import Choice, Space
+from addtree.space.parameters import Categorical, Integer, Parameter, Real, Scalar
+from addtree.space.space import Choice, Space
 
 _Hangs = frozenset[Parent]
 

@@ -1,12 +1,12 @@
-"""The exceptions of addtree. Each message names the thing, its value and the remedy."""
+"""Every exception of addtree. A message names the parameter or file, its value, and what to do about it."""
 
 
 class AddTreeError(Exception):
-    """Base of every exception that addtree raises on purpose."""
+    """Base class of every exception that addtree raises on purpose."""
 
 
 class SpaceError(AddTreeError, ValueError):
-    """A parameter, choice or space is defined in a way that cannot work."""
+    """The definition of a parameter, choice or space is invalid."""
 
 
 class ConfigError(AddTreeError, ValueError):
@@ -14,12 +14,48 @@ class ConfigError(AddTreeError, ValueError):
 
 
 class TrialError(AddTreeError, ValueError):
-    """A trial is unknown, already told, or told a value that is no number."""
+    """A trial is unknown, has already been told, or was told a value that is not a number."""
 
 
 class OptionError(AddTreeError, ValueError):
-    """An argument of the optimizer or the model is not one of those it can take."""
+    """An argument of the optimizer, the model or the sampler is invalid."""
 
 
 class SaveFileError(AddTreeError, ValueError):
-    """A save file is missing, damaged, or written by a newer version."""
+    """A save file is missing, damaged, or was written by a newer version."""
+
+
+class TaskError(AddTreeError, ValueError):
+    """A user's file does not define a usable space and objective."""
+
+
+class ObjectiveError(AddTreeError, ValueError):
+    """The objective returned something other than a finite number."""
+
+
+class StudyError(AddTreeError, ValueError):
+    """A study does not exist, or belongs to another space or direction."""
+
+
+class StorageError(AddTreeError):
+    """A storage is unreachable, damaged, read-only, or unknown."""
+
+
+class NoSuccessError(AddTreeError):
+    """Every trial of a run failed."""
+
+
+class InterruptedRunError(AddTreeError):
+    """The user interrupted a run."""
+
+
+class ReportError(AddTreeError):
+    """A report cannot be written."""
+
+
+class DataError(AddTreeError):
+    """The data of an experiment cannot be found or read."""
+
+
+class BaselineError(AddTreeError):
+    """A baseline of the paper cannot run, because its own environment is missing or broken."""

@@ -13,16 +13,17 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from addtree.design import design_size, initial_design
-from addtree.encoding import Array, Encoding
+from addtree._numbers import as_float, is_number, is_whole
+from addtree._types import Array
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
-from addtree.fit import Fitted, Recipe, fit, restore
-from addtree.gp import Posterior
-from addtree.matrices import Gram
-from addtree.parameters import as_float, is_number, is_whole
-from addtree.space import Config, Space
-from addtree.subset import informative
-from addtree.suggest import check_acquisition, suggest
+from addtree.model.fit import Fitted, Specification, fit, restore
+from addtree.model.gp import Posterior
+from addtree.model.kernel_matrices import GramMatrix
+from addtree.model.thinning import thin
+from addtree.search.design import design_size, initial_design
+from addtree.search.policy import check_acquisition, suggest
+from addtree.space.encoding import Encoding
+from addtree.space.space import Config, Space
 
 _log = logging.getLogger("addtree")
 
@@ -74,7 +75,7 @@ class Optimizer:
     maximize     look for the largest value instead of the least
     covariance   "additive+interactions" (default), "additive" (the paper's), "independent" (no sharing)
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
-    fit          "map" (default) or "mle" (the paper's)
+    inference    "map" (default) or "mle" (the paper's)
     noise        None to learn it, 0 where a repeated evaluation gives the same value, else its standard deviation
     n_initial    size of the initial design; by default enough to see every option
     """
@@ -87,7 +88,7 @@ class Optimizer:
         maximize: bool = False,
         covariance: str = "additive+interactions",
         acquisition: str = "logei",
-        fit: str = "map",
+        inference: str = "map",
         noise: float | None = None,
         n_initial: int | None = None,
     ) -> None:
@@ -99,11 +100,11 @@ class Optimizer:
         self.space = space
         self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self._recipe = Recipe(covariance, fit, noise, warp=True)
+        self._recipe = Specification(covariance, inference, noise, warp=True)
         self._acquisition = acquisition
         self._encoding = Encoding(space)
         self._covariance = self._recipe.build(self._encoding)
-        self._n_initial = design_size(self._encoding, _VISITS[fit]) if n_initial is None else int(n_initial)
+        self._n_initial = design_size(self._encoding, _VISITS[inference]) if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
@@ -205,7 +206,7 @@ class Optimizer:
     def _fit_model(self, X: Array, y: Array, rng: np.random.Generator) -> _Model:
         gram, values = self._fitted_to(X, y)
         last = None if self._model is None else self._model.fitted.theta
-        if self._recipe.fit == "mle":
+        if self._recipe.inference == "mle":
             fitted = fit(self._recipe, gram, values, start=last, restarts=2, rng=rng)
         elif last is None:
             fitted = fit(self._recipe, gram, values, rng=rng)
@@ -213,18 +214,18 @@ class Optimizer:
             fitted = fit(self._recipe, gram, values, start=last, iterations=_WARM_ITERATIONS, rng=rng)
         return self._condition(X, y, fitted, gram)
 
-    def _fitted_to(self, X: Array, y: Array) -> tuple[Gram, Array]:
-        """The rows that a fit looks at, by their Gram matrix, and their values."""
-        chosen = informative(y, _MAX_FIT)
-        return Gram(self._covariance, self._covariance.rows(X[chosen])), y[chosen]
+    def _fitted_to(self, X: Array, y: Array) -> tuple[GramMatrix, Array]:
+        """The rows that a fit looks at, by their GramMatrix matrix, and their values."""
+        chosen = thin(y, _MAX_FIT)
+        return GramMatrix(self._covariance, self._covariance.rows(X[chosen])), y[chosen]
 
-    def _condition(self, X: Array, y: Array, fitted: Fitted, gram: Gram) -> _Model:
+    def _condition(self, X: Array, y: Array, fitted: Fitted, gram: GramMatrix) -> _Model:
         """The posterior of what is kept. `gram` is of the rows that were fitted to, which may be all of them."""
-        kept = informative(y, _MAX_ROWS)
+        kept = thin(y, _MAX_ROWS)
         whole = gram if len(gram.rows) == len(kept) else None
         rows = self._covariance.rows(X[kept]) if whole is None else whole.rows
         z = fitted.output.forward(y[kept])
-        return _Model(len(y), fitted, Posterior.of(self._covariance, fitted.hyper, rows, z, gram=whole))
+        return _Model(len(y), fitted, Posterior.from_data(self._covariance, fitted.hyper, rows, z, gram=whole))
 
     # ------------------------------------------------------------------ tell
 
@@ -296,7 +297,7 @@ class Optimizer:
             "maximize": self.maximize,
             "covariance": self._recipe.covariance,
             "acquisition": self._acquisition,
-            "fit": self._recipe.fit,
+            "inference": self._recipe.inference,
             "noise": None if self._recipe.noise is None else float(self._recipe.noise),
             "n_initial": self._n_initial,
             "asks": self._asks,
@@ -314,7 +315,7 @@ class Optimizer:
         """The optimizer that was saved there; it goes on exactly as the saved one would have."""
         state = _read(path)
         try:
-            settings = ("seed", "maximize", "covariance", "acquisition", "fit", "noise", "n_initial")
+            settings = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in settings})
             for number, saved in enumerate(state["trials"]):
                 config = optimizer.space.validate(saved["config"])

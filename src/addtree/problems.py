@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from addtree.parameters import Integer, Real
-from addtree.space import Choice, Space
+from addtree.space.parameters import Integer, Real
+from addtree.space.space import Choice, Space
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree.covariance import Hyperparameters
-from addtree.encoding import Array, Encoding
+from addtree._types import Array
 from addtree.errors import AddTreeError, ConfigError
-from addtree.fit import Fitted, Recipe, fit
-from addtree.gp import Posterior
-from addtree.matrices import Gram
-from addtree.space import Config, Space
+from addtree.model.fit import Fitted, Specification, fit
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Hyperparameters
+from addtree.model.kernel_matrices import GramMatrix
+from addtree.space.encoding import Encoding
+from addtree.space.space import Config, Space
 
 _RESTARTS = 3
 
@@ -45,12 +46,12 @@ class AddTreeGP:
         space: Space,
         *,
         covariance: str = "additive+interactions",
-        fit: str = "map",
+        inference: str = "map",
         noise: float | None = None,
         seed: int = 0,
     ) -> None:
         self.space = space
-        self._recipe = Recipe(covariance, fit, noise)
+        self._recipe = Specification(covariance, inference, noise)
         self._encoding = Encoding(space)
         self._covariance = self._recipe.build(self._encoding)
         self._seed = seed
@@ -64,8 +65,8 @@ class AddTreeGP:
         values = _values(configs, y)
         rows = self._covariance.rows(self._encoding.encode(configs))
         rng = np.random.default_rng(self._seed)
-        fitted = fit(self._recipe, Gram(self._covariance, rows), values, restarts=restarts, rng=rng)
-        posterior = Posterior.of(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
+        fitted = fit(self._recipe, GramMatrix(self._covariance, rows), values, restarts=restarts, rng=rng)
+        posterior = Posterior.from_data(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
         self._fitted = (fitted, posterior)
         return self
 
@@ -78,7 +79,7 @@ class AddTreeGP:
         other = copy(self)
         z = fitted.output.forward(_values(configs, y))
         rows = self._covariance.rows(self._encoding.encode(configs))
-        other._fitted = (fitted, Posterior.of(self._covariance, fitted.hyper, rows, z))
+        other._fitted = (fitted, Posterior.from_data(self._covariance, fitted.hyper, rows, z))
         return other
 
     def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:

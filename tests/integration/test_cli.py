@@ -17,8 +17,8 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree import cli
-from addtree.storage import storage_at
-from addtree.study import is_lost
+from addtree.study.storage import storage_at
+from addtree.study.studies import is_lost
 
 SPACE = """
 import addtree as at

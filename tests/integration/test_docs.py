@@ -16,9 +16,9 @@ import optuna
 import pytest
 
 from addtree import cli
-from addtree.storage import storage_at
-from addtree.study import load_study
-from addtree.target import load
+from addtree.study.storage import storage_at
+from addtree.study.studies import load_study
+from addtree.study.task import load
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -18,8 +18,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from addtree.storage import storage_at
-from addtree.study import is_lost
+from addtree.study.storage import storage_at
+from addtree.study.studies import is_lost
 
 TASK = """
 import addtree as at

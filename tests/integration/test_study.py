@@ -14,12 +14,22 @@ from optuna.trial import TrialState
 
 from addtree import Real, Space
 from addtree.optuna import AddTreeSampler
-from addtree.storage import open_storage
-from addtree.study import Interrupt, claim, is_lost, open_study, progress, release, release_dead, run_trial, work
-from addtree.target import Target
+from addtree.study.storage import open_storage
+from addtree.study.studies import (
+    Interrupt,
+    claim,
+    is_lost,
+    open_study,
+    progress,
+    release,
+    release_dead,
+    run_trial,
+    work,
+)
+from addtree.study.task import Task
 
 SPACE = Space(x=Real(-1, 1))
-TARGET = Target(lambda config: config["x"] ** 2, SPACE)
+TARGET = Task(lambda config: config["x"] ** 2, SPACE)
 
 
 @pytest.fixture
@@ -137,10 +147,10 @@ def test_an_interrupt_gives_the_trial_back(url: str) -> None:
         return float(config["x"])
 
     with pytest.raises(KeyboardInterrupt):
-        work(study, Target(objective, SPACE), total=10, interrupt=interrupt)
+        work(study, Task(objective, SPACE), total=10, interrupt=interrupt)
     assert progress(study).complete == 2
     assert progress(study).running == 0
-    work(study, Target(objective, SPACE), total=10)
+    work(study, Task(objective, SPACE), total=10)
     assert progress(study).complete == 10
     configs = [t.params["x"] for t in study.get_trials() if t.state == TrialState.COMPLETE]
     assert len(set(configs)) == 10
@@ -157,7 +167,7 @@ def test_a_failed_trial_says_why(url: str) -> None:
     study = study_at(url)
     trial = claim(study, 1)
     assert trial is not None
-    run_trial(study, trial, Target(lambda config: 1 / 0, SPACE), Interrupt())
+    run_trial(study, trial, Task(lambda config: 1 / 0, SPACE), Interrupt())
     assert progress(study).error == "ZeroDivisionError: division by zero"
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from addtree.acquisition import beta, ucb
 from addtree.paper import complexity
+from addtree.search.acquisition import beta, ucb
 
 
 def test_every_leaf_beats_random_rows():

@@ -36,7 +36,7 @@ def dense(net, X, config):
 @pytest.mark.parametrize("space", [strict_tree(), two_choices()], ids=["tree", "choices"])
 def test_objective_equals_dense_computation(tiny, space):
     net, X = tiny
-    objective, rng = Compression.of(net, X), np.random.default_rng(1)
+    objective, rng = Compression.from_network(net, X), np.random.default_rng(1)
     for _ in range(40):
         config = space.sample(rng)
         config = {
@@ -47,7 +47,7 @@ def test_objective_equals_dense_computation(tiny, space):
 
 def test_encodings_agree(tiny):
     net, X = tiny
-    objective = Compression.of(net, X)
+    objective = Compression.from_network(net, X)
     one = {"method1": "svd", "rank1": 4, "method2_svd": "wp", "threshold2_svd": 0.2}
     two = {"method1": "svd", "rank1": 4, "method2": "wp", "threshold2": 0.2}
     assert objective(one) == objective(two)
@@ -57,7 +57,7 @@ def test_encodings_agree(tiny):
 def test_nothing_removed_is_the_original(tiny):
     net, X = tiny
     config = {"method1": "wp", "threshold1": 0.0, "method2": "wp", "threshold2": 0.0}
-    assert Compression.of(net, X).parts(config) == (0.0, 1.0)
+    assert Compression.from_network(net, X).parts(config) == (0.0, 1.0)
 
 
 def test_ranks_are_the_papers():

@@ -22,9 +22,9 @@ SPACES = {
 @pytest.fixture(params=SPACES)
 def case(request):
     rng = np.random.default_rng(0)
-    layout = Layout.of(SPACES[request.param])
+    layout = Layout.from_space(SPACES[request.param])
     configs = [layout.space.sample(rng) for _ in range(17)]
-    packing = jenatton._Packing.of(layout, layout.encode(configs))
+    packing = jenatton._Packing.from_points(layout, layout.encode(configs))
     return (
         layout,
         configs,
@@ -77,7 +77,7 @@ def test_likelihood_equals_dense_and_gradient_equals_differences(case):
 
 
 def test_layout_nests_choices_and_round_trips():
-    layout = Layout.of(SPACES["two choices"])
+    layout = Layout.from_space(SPACES["two choices"])
     assert len(layout.leaves) == 4
     assert [leaf.own for leaf in layout.leaves] == [("y", "z"), ("w",), ("y", "z"), ("w",)]
     assert layout.leaves[0].shared == ("x", "k")
@@ -93,7 +93,7 @@ def test_layout_nests_choices_and_round_trips():
 
 def test_unseen_leaf_is_predicted_from_the_shared_weights():
     problem, rng = synthetic(), np.random.default_rng(0)
-    layout = Layout.of(problem.space)
+    layout = Layout.from_space(problem.space)
     configs = [c for c in (problem.space.sample(rng) for _ in range(60)) if not (c["x1"] == 1 and c["x3"] == 1)]
     y = np.array([problem.objective(c) for c in configs])
     posterior = jenatton.fit(layout, layout.encode(configs), y, rng=rng)

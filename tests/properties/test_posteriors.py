@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addtree.covariance import Hyperparameters, stack
-from addtree.factor import Factor, connected_blocks
-from addtree.gp import Likelihood, Posterior
-from addtree.matrices import Gram
-from addtree.sample_path import SamplePath
+from addtree.model.cholesky import BlockCholesky, connected_blocks
+from addtree.model.gp import Likelihood, Posterior
+from addtree.model.kernel import Hyperparameters, stack
+from addtree.model.kernel_matrices import GramMatrix
+from addtree.search.pathwise import SamplePath
 from tests.strategies import COVARIANCES, build, data, differences, hyperparameters, reordered, sample, seeds, spaces
 
 covariances = st.sampled_from(COVARIANCES)
@@ -18,11 +18,11 @@ def posterior_of(space, covariance, n, seed):
     encoding, k = build(space, covariance)
     rows, z = data(encoding, k, n, seed)
     hyper = hyperparameters(encoding, k)
-    return encoding, k, hyper, rows, z, Posterior.of(k, hyper, rows, z)
+    return encoding, k, hyper, rows, z, Posterior.from_data(k, hyper, rows, z)
 
 
 def dense(k, hyper, rows):
-    return Gram(k, rows).value(hyper) + hyper.noise * np.eye(len(rows))
+    return GramMatrix(k, rows).value(hyper) + hyper.noise * np.eye(len(rows))
 
 
 @given(spaces(), covariances, seeds)
@@ -44,7 +44,7 @@ def test_blocks_partition_the_rows_and_the_gram_is_zero_outside(space, covarianc
     _, k, hyper, rows, _, _ = posterior_of(space, covariance, 9, seed)
     blocks = connected_blocks(rows.active)
     assert sorted(np.concatenate(blocks).tolist()) == list(range(9))
-    outside = Gram(k, rows).value(hyper)
+    outside = GramMatrix(k, rows).value(hyper)
     for block in blocks:
         outside[np.ix_(block, block)] = 0.0
     assert not outside.any()
@@ -59,7 +59,7 @@ def test_blocks_partition_the_rows_and_the_gram_is_zero_outside(space, covarianc
 @given(spaces(), covariances, seeds)
 def test_a_posterior_that_is_given_the_gram_matrix_is_the_same(space, covariance, seed):
     encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 9, seed)
-    given_it = Posterior.of(k, hyper, rows, z, gram=Gram(k, rows))
+    given_it = Posterior.from_data(k, hyper, rows, z, gram=GramMatrix(k, rows))
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
     for one, other in zip(given_it.predict(queries), posterior.predict(queries), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
@@ -70,7 +70,7 @@ def test_what_a_posterior_keeps_of_its_rows_is_not_of_others(space, covariance, 
     """Whatever was asked of it before, and of those that it came from or that came from it."""
     encoding, k, hyper, rows, z, fresh = posterior_of(space, covariance, 9, seed)
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
-    old = Posterior.of(k, hyper, rows[:6], z[:6])
+    old = Posterior.from_data(k, hyper, rows[:6], z[:6])
     before = old.predict(queries[:2])
     new = old.condition(rows[6:], z[6:])
     new.predict(queries[3:])
@@ -83,7 +83,7 @@ def test_what_a_posterior_keeps_of_its_rows_is_not_of_others(space, covariance, 
 @given(spaces(), covariances, seeds, st.integers(1, 8))
 def test_conditioning_further_equals_conditioning_at_once(space, covariance, seed, first):
     encoding, k, hyper, rows, z, whole = posterior_of(space, covariance, 9, seed)
-    grown = Posterior.of(k, hyper, rows[:first], z[:first])
+    grown = Posterior.from_data(k, hyper, rows[:first], z[:first])
     grown = grown.condition(rows[first:8], z[first:8]) if first < 8 else grown
     grown = grown.condition(rows[8:], z[8:])
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
@@ -99,7 +99,7 @@ def test_prediction_equals_the_textbook_formula(space, covariance, seed):
     encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 8, seed)
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
     mean, variance = posterior.predict(queries)
-    both = Gram(k, stack(queries, rows)).value(hyper)
+    both = GramMatrix(k, stack(queries, rows)).value(hyper)
     cross, K = both[:5, 5:], both[5:, 5:] + hyper.noise * np.eye(8)
     np.testing.assert_allclose(mean, cross @ np.linalg.solve(K, z), rtol=1e-6, atol=1e-6)
     expected = np.diagonal(both)[:5] - np.sum(cross * np.linalg.solve(K, cross.T).T, axis=1)
@@ -125,7 +125,7 @@ def test_components_add_up_to_the_prediction(space, covariance, seed):
 def test_likelihood_and_its_gradient(space, covariance, seed):
     _, k, hyper, rows, z, _ = posterior_of(space, covariance, 7, seed)
     K = dense(k, hyper, rows)
-    likelihood = Likelihood(Gram(k, rows))
+    likelihood = Likelihood(GramMatrix(k, rows))
     value, by_a, by_l, by_noise, by_z = likelihood.value_and_gradient(hyper, z)
     naive = -0.5 * z @ np.linalg.solve(K, z) - 0.5 * np.linalg.slogdet(K)[1] - 3.5 * np.log(2 * np.pi)
     np.testing.assert_allclose(value, naive, rtol=1e-9)
@@ -173,7 +173,7 @@ def test_order_of_siblings_changes_no_prediction(space, covariance, seed):
     found = []
     for s in (space, reordered(space)):
         encoding, k = build(s, covariance)
-        posterior = Posterior.of(k, hyperparameters(encoding, k), k.rows(encoding.encode(configs)), z)
+        posterior = Posterior.from_data(k, hyperparameters(encoding, k), k.rows(encoding.encode(configs)), z)
         found.append(posterior.predict(k.rows(encoding.encode(queries))))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-7)
 
@@ -182,7 +182,7 @@ def test_order_of_siblings_changes_no_prediction(space, covariance, seed):
 def test_order_of_observations_changes_no_prediction(space, covariance, seed):
     encoding, k, hyper, rows, z, posterior = posterior_of(space, covariance, 8, seed)
     order = np.random.default_rng(seed).permutation(8)
-    other = Posterior.of(k, hyper, rows[order], z[order])
+    other = Posterior.from_data(k, hyper, rows[order], z[order])
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 1)))
     np.testing.assert_allclose(posterior.predict(queries), other.predict(queries), rtol=1e-6, atol=1e-7)
 
@@ -195,10 +195,10 @@ def test_prediction_uses_only_observations_that_share_a_term(space, covariance, 
     elsewhere = np.setdiff1d(np.arange(8), joined)
     changed = z.copy()
     changed[elsewhere] += 1e3
-    other = Posterior.of(k, hyper, rows, changed)
+    other = Posterior.from_data(k, hyper, rows, changed)
     np.testing.assert_array_equal(posterior.predict(query), other.predict(query))
     if len(joined):
-        alone = Posterior.of(k, hyper, rows[joined], z[joined])
+        alone = Posterior.from_data(k, hyper, rows[joined], z[joined])
         np.testing.assert_allclose(posterior.predict(query), alone.predict(query), rtol=1e-6, atol=1e-7)
     else:
         assert posterior.predict(query)[0][0] == 0.0
@@ -208,7 +208,7 @@ def test_prediction_uses_only_observations_that_share_a_term(space, covariance, 
 def test_appending_rows_leaves_the_old_factor_alone(space, covariance, seed):
     _, k, hyper, rows, _, _ = posterior_of(space, covariance, 8, seed)
     K = dense(k, hyper, rows)
-    old = Factor.of(K[:6, :6], connected_blocks(rows[:6].active))
+    old = BlockCholesky.factorize(K[:6, :6], connected_blocks(rows[:6].active))
     before = [(index.copy(), L.copy()) for index, L in old.blocks]
     new = old.append(K[:6, 6:], K[6:, 6:])
     for (index, L), (index_before, L_before) in zip(old.blocks, before, strict=True):

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from addtree import maximize
-from addtree.acquisition import beta, log_expected_improvement, lowest, ucb
-from addtree.candidates import candidates
-from addtree.covariance import Covariance
-from addtree.gp import Posterior
-from addtree.maximize import decomposed, joint
-from addtree.sample_path import SamplePath
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Kernel
+from addtree.search import joint as maximize
+from addtree.search.acquisition import beta, log_expected_improvement, lowest, ucb
+from addtree.search.candidates import candidates
+from addtree.search.joint import decomposed, joint
+from addtree.search.pathwise import SamplePath
 from tests.strategies import COVARIANCES, build, data, hyperparameters, seeds, spaces
 
 covariances = st.sampled_from(COVARIANCES)
@@ -21,7 +21,7 @@ covariances = st.sampled_from(COVARIANCES)
 def separable(space):
     """A model that adds up over vertices and options: mains and offsets."""
     encoding, k = build(space, "additive+interactions")
-    return encoding, Covariance(tuple(t for t in k.terms if t.kind != "interaction"), k.n_codes)
+    return encoding, Kernel(tuple(t for t in k.terms if t.kind != "interaction"), k.n_codes)
 
 
 def brute_force(view, k, encoding, acquisition):
@@ -46,7 +46,7 @@ def test_the_decomposed_optimum_is_that_of_brute_force(space, seed, offsets, tho
     encoding, k = separable(space) if offsets else build(space, "additive")
     assume(k.terms)
     rows, z = data(encoding, k, 8, seed)
-    posterior = Posterior.of(k, hyperparameters(encoding, k), rows, z)
+    posterior = Posterior.from_data(k, hyperparameters(encoding, k), rows, z)
     rng = np.random.default_rng(seed)
     view = SamplePath(posterior, rng) if thompson else posterior
 
@@ -65,7 +65,7 @@ def test_the_decomposed_optimum_is_that_of_brute_force(space, seed, offsets, tho
 def test_the_decomposed_solution_is_a_configuration(space, covariance, seed, exact):
     encoding, k = build(space, covariance)
     rows, z = data(encoding, k, 6, seed)
-    posterior = Posterior.of(k, hyperparameters(encoding, k), rows, z)
+    posterior = Posterior.from_data(k, hyperparameters(encoding, k), rows, z)
     row, value = decomposed(posterior, k, encoding, lambda d: ucb(beta(d, 7)), np.random.default_rng(seed), exact=exact)
     assert np.isfinite(value)
     np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
@@ -85,7 +85,7 @@ def test_candidates_are_configurations(space, seed):
 def test_the_joint_search_returns_the_best_it_saw_and_nothing_taken(space, covariance, seed):
     encoding, k = build(space, covariance)
     rows, z = data(encoding, k, 6, seed)
-    posterior = Posterior.of(k, hyperparameters(encoding, k), rows, z)
+    posterior = Posterior.from_data(k, hyperparameters(encoding, k), rows, z)
     X = encoding.sample(40, np.random.default_rng(seed))
     acquisition = log_expected_improvement(float(z.min()))
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Integer, Space
-from addtree.design import cover, design_size, initial_design
-from addtree.encoding import Encoding
 from addtree.errors import ConfigError
+from addtree.search.design import design_size, initial_design, visits_needed
+from addtree.space.encoding import Encoding
 from tests.strategies import paths, reordered, sample, seeds, spaces
 
 
@@ -218,8 +218,8 @@ def test_the_initial_design_sees_every_option_and_spreads_every_number(space, se
     X = initial_design(encoding, n, np.random.default_rng(seed))
     for row in X:
         space.validate(encoding.decode(row))
-    visits = n // cover(encoding)[0]
-    assert 2 * cover(encoding)[0] > 24 or visits >= 2
+    visits = n // visits_needed(encoding)[0]
+    assert 2 * visits_needed(encoding)[0] > 24 or visits >= 2
     for node in space.nodes:
         at = np.ones(n, dtype=bool)
         for choice, option in node.location:

@@ -17,11 +17,12 @@ import pytest
 
 import addtree as at
 from addtree import cli
+from addtree.errors import ReportError
 from addtree.problems import synthetic
-from addtree.report import Record, ReportError, build, plots, write
-from addtree.report.explain import explain
+from addtree.report import Record, build, plots, write
 from addtree.report.html import render
 from addtree.report.study import build_study
+from addtree.report.text import explain
 from tests.report.hostile import HOSTILE, hostile_report
 from tests.strategies import sample
 

@@ -8,11 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from addtree.errors import AddTreeError, OptionError
+from addtree.errors import AddTreeError, DataError, OptionError
 from addtree.paper import runs
 from addtree.paper.experiments import OPTIMIZATION, QUICK_SIZES, TRAIN_SIZES, Job, compressor, network_accuracy
 from addtree.paper.methods import METHODS, REGRESSORS
-from addtree.paper.mnist import DataError
 from addtree.paper.runs import to_stderr
 
 EXPERIMENTS = {

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from addtree.acquisition import Acquisition, beta, ucb
-from addtree.climb import climb
-from addtree.covariance import Hyperparameters
-from addtree.encoding import Encoding
-from addtree.factor import Factor, connected_blocks
-from addtree.fit import Recipe
-from addtree.gp import Posterior
-from addtree.matrices import Gram
-from addtree.maximize import decomposed
-from addtree.parameters import Real
-from addtree.space import Choice, Space
+from addtree.model.cholesky import BlockCholesky, connected_blocks
+from addtree.model.fit import Specification
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Hyperparameters
+from addtree.model.kernel_matrices import GramMatrix
+from addtree.search.acquisition import Acquisition, beta, ucb
+from addtree.search.ascent import ascend
+from addtree.search.joint import decomposed
+from addtree.space.encoding import Encoding
+from addtree.space.parameters import Real
+from addtree.space.space import Choice, Space
 
 Float = NDArray[np.float64]
 
@@ -56,11 +56,11 @@ def binary_tree(depth: int, *, root_parameter: bool = True, name: str = "x") -> 
 def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Posterior]:
     """The paper's process on n random configurations with plain hyperparameters and values."""
     encoding = Encoding(space)
-    covariance = Recipe("additive", "mle").build(encoding)
+    covariance = Specification("additive", "mle").build(encoding)
     X = encoding.encode([space.sample(rng) for _ in range(n)])
     hyper = Hyperparameters(np.ones(len(covariance.terms)), np.full(covariance.n_scales, 0.3), 1e-4)
     z = np.nansum(np.sin(3 * X), axis=1)
-    return encoding, Posterior.of(covariance, hyper, covariance.rows(X), z)
+    return encoding, Posterior.from_data(covariance, hyper, covariance.rows(X), z)
 
 
 def least_time(function: Callable[[], Any]) -> float:
@@ -79,13 +79,13 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
     for name, shared in (("shared root", True), ("no shared root", False)):
         for n in sizes:
             _, posterior = model(binary_tree(2, root_parameter=shared), n, np.random.default_rng(0))
-            K = Gram(posterior.covariance, posterior.rows).value(posterior.hyper)
+            K = GramMatrix(posterior.covariance, posterior.rows).value(posterior.hyper)
             K[np.diag_indices(n)] += posterior.hyper.noise
             blocks = connected_blocks(posterior.rows.active)
             assert (len(blocks) == 1) == shared
 
             def solve(K: Float = K, blocks: Any = blocks, z: Float = posterior.z) -> Float:
-                return Factor.of(K, blocks).solve(z)
+                return BlockCholesky.factorize(K, blocks).solve(z)
 
             out[name].append(least_time(solve))
     return out
@@ -94,7 +94,7 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
 def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> tuple[Float, float]:
     """The naive search: the joint bound over all the parameters of each leaf's path; the best row and its bound.
 
-    All leaves climb as one batch, as all vertices do in Algorithm 2, so that the two differ in their problems alone.
+    All leaves ascend as one batch, as all vertices do in Algorithm 2, so that the two differ in their problems alone.
     """
     X = np.repeat(encoding.paths(), STARTS, axis=0)
     free = encoding.is_numeric & ~np.isnan(X)
@@ -107,7 +107,7 @@ def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generato
         value, by_mean, by_variance = bound(mean, variance)
         return value, pull_back(by_mean, by_variance)
 
-    X, value = climb(ascent, X, free)
+    X, value = ascend(ascent, X, free)
     return X[value.argmax()], float(value.max())
 
 

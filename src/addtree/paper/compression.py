@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.paper.fc3 import Array, Network
-from addtree.parameters import Integer, Real
-from addtree.space import Choice, Space
+from addtree.space.parameters import Integer, Real
+from addtree.space.space import Choice, Space
 
 GAMMA = 0.01  # the paper's γ
 SAMPLES = 50  # the paper's, following Ma et al. 2019
@@ -79,7 +79,7 @@ class Compression:
     n_weights: int
 
     @classmethod
-    def of(cls, net: Network, X: Array) -> Compression:
+    def from_network(cls, net: Network, X: Array) -> Compression:
         """Decompose the first two layers and evaluate the original network once."""
         svds = tuple(tuple(np.linalg.svd(W, full_matrices=False)) for W in net.W[:2])
         return cls(net, X, svds, net.outputs(X), sum(W.size for W in net.W))

@@ -19,7 +19,7 @@ import numpy as np
 from addtree.paper import compression, fc3, mnist
 from addtree.paper.methods import METHODS, REGRESSORS
 from addtree.problems import synthetic
-from addtree.space import Config, Space
+from addtree.space.space import Config, Space
 
 TRAIN_SIZES = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)
 QUICK_SIZES = (8, 16, 24)
@@ -56,7 +56,7 @@ def problem(job: Job) -> tuple[Space, Callable[[Config], float]]:
 def compressor(cache: Path, data: Path | None) -> compression.Compression:
     """The compression objective on the first 50 training images, the network trained or taken from the cache."""
     images = mnist.load(data)
-    return compression.Compression.of(_network(cache, images), images.X[: compression.SAMPLES].copy())
+    return compression.Compression.from_network(_network(cache, images), images.X[: compression.SAMPLES].copy())
 
 
 def network_accuracy(cache: Path, data: Path | None) -> float:

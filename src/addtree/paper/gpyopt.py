@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
-from addtree.errors import AddTreeError
+from addtree.errors import BaselineError
 from addtree.paper.search import CANDIDATES, STARTS, expected_improvement
-from addtree.parameters import Categorical, Integer, Real
-from addtree.space import Choice, Config, Space
+from addtree.space.parameters import Categorical, Integer, Real
+from addtree.space.space import Choice, Config, Space
 
 Float = NDArray[np.float64]
 
@@ -42,19 +42,15 @@ print(json.dumps({**found, "python": platform.python_version()}))
 """
 
 
-class GPyOptError(AddTreeError):
-    """The environment of GPyOpt is not one, or its process ended."""
-
-
 def installed(python: str) -> dict[str, str]:
     """The versions of GPyOpt and of what it stands on, in the environment of that Python."""
     try:
         said = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, check=True).stdout
     except OSError as error:
-        raise GPyOptError(f"{python} cannot be run ({error}); docs/paper.md says how to set GPyOpt up") from error
+        raise BaselineError(f"{python} cannot be run ({error}); docs/paper.md says how to set GPyOpt up") from error
     except subprocess.CalledProcessError as error:
         why = error.stderr.strip().splitlines()[-1]
-        raise GPyOptError(f"{python} has no GPyOpt ({why}); docs/paper.md says how to set it up") from error
+        raise BaselineError(f"{python} has no GPyOpt ({why}); docs/paper.md says how to set it up") from error
     versions: dict[str, str] = json.loads(said)
     return versions
 
@@ -120,7 +116,7 @@ class GPyOpt:
         if not answer:
             self._errors.seek(0)
             said = self._errors.read().strip().splitlines()
-            raise GPyOptError(f"GPyOpt's process ended: {said[-1] if said else 'it does not say why'}")
+            raise BaselineError(f"GPyOpt's process ended: {said[-1] if said else 'it does not say why'}")
         message: dict[str, Any] = json.loads(answer)
         return message
 

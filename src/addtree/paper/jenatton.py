@@ -38,7 +38,7 @@ from scipy.optimize import minimize
 
 from addtree.paper.leaves import Layout, Points
 from addtree.paper.search import expected_improvement, maximize_in_box
-from addtree.space import Config, Space
+from addtree.space.space import Config, Space
 
 Float = NDArray[np.float64]
 
@@ -158,7 +158,7 @@ class _Packing:
     n_features: int
 
     @classmethod
-    def of(cls, layout: Layout, points: Points) -> _Packing:
+    def from_points(cls, layout: Layout, points: Points) -> _Packing:
         seen = tuple(int(i) for i in np.unique(points.leaf))
         widths = tuple(sum(layout.dimension(layout.leaves[i])) for i in seen)
         return cls(seen, widths, len(layout.space.nodes), layout.n_features)
@@ -226,7 +226,7 @@ def negative_log_posterior(log_theta: Float, packing: _Packing, points: Points, 
 
 def fit(layout: Layout, points: Points, y: Float, *, rng: np.random.Generator) -> Posterior:
     """The posterior at the best hyperparameters found from the centre of the priors and from a random start."""
-    packing = _Packing.of(layout, points)
+    packing = _Packing.from_points(layout, points)
     centre, scale = float(np.mean(y)), float(np.std(y)) or 1.0
     standard = (y - centre) / scale
     centres, sds = packing.centres(), packing.sds()
@@ -256,7 +256,7 @@ class JenattonOptimizer:
     """Choose the leaf from the posterior of the linear part, then a point inside it by expected improvement."""
 
     def __init__(self, space: Space, seed: int) -> None:
-        self._layout = Layout.of(space)
+        self._layout = Layout.from_space(space)
         self._rng = np.random.default_rng(seed)
         self._configs: list[dict[str, Any]] = []
         self._y: list[float] = []

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.errors import AddTreeError
-from addtree.parameters import Categorical
-from addtree.space import Choice, Config, Space
+from addtree.space.parameters import Categorical
+from addtree.space.space import Choice, Config, Space
 
 Float = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Layout:
     n_features: int
 
     @classmethod
-    def of(cls, space: Space) -> Layout:
+    def from_space(cls, space: Space) -> Layout:
         """The leaves of a space, listed."""
         if space.n_paths > MAX_LEAVES:
             raise AddTreeError(f"the tree baseline lists its leaves; {space.n_paths} are more than {MAX_LEAVES}")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.errors import AddTreeError
-from addtree.space import Config, Space
+from addtree.space.space import Config, Space
 
 Float = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class _Ours:
 
 
 def _paper(space: Space, seed: int, budget: int) -> Method:
-    return _Ours(space, seed, covariance="additive", acquisition="additive-ucb", fit="mle")
+    return _Ours(space, seed, covariance="additive", acquisition="additive-ucb", inference="mle")
 
 
 def _default(space: Space, seed: int, budget: int) -> Method:
@@ -180,14 +180,14 @@ class _TreeModel:
         from addtree.paper.jenatton import fit
         from addtree.paper.leaves import Layout
 
-        layout = Layout.of(self.space)
+        layout = Layout.from_space(self.space)
         mean, _ = fit(layout, layout.encode(configs), y, rng=np.random.default_rng(len(y))).predict(layout.encode(at))
         return mean
 
 
 REGRESSORS: dict[str, Callable[[Space], Regressor]] = {
-    "add-tree": lambda space: _OurModel(space, covariance="additive", fit="mle"),
+    "add-tree": lambda space: _OurModel(space, covariance="additive", inference="mle"),
     "addtree": lambda space: _OurModel(space),
-    "independent": lambda space: _OurModel(space, covariance="independent", fit="mle"),
+    "independent": lambda space: _OurModel(space, covariance="independent", inference="mle"),
     "tree": _TreeModel,
 }

@@ -16,14 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from addtree.errors import AddTreeError
+from addtree.errors import DataError
 
 N_TRAIN = 60_000
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-
-
-class DataError(AddTreeError):
-    """The data of an experiment are neither here nor to be had."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from addtree.space import Config, Space
+from addtree.space.space import Config, Space
 
 
 class Random:

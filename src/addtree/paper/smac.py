@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from typing import Any
 
-from addtree.space import Config, Space
+from addtree.space.space import Config, Space
 
 
 class Smac:

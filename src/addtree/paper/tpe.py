@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from addtree.parameters import Integer, Parameter, Real
-from addtree.space import Choice, Config, Space
+from addtree.space.parameters import Integer, Parameter, Real
+from addtree.space.space import Choice, Config, Space
 
 
 class Tpe:

@@ -10,16 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from addtree.errors import AddTreeError
-from addtree.report.data import Report, build
+from addtree.errors import ReportError
 from addtree.report.records import Record
-from addtree.space import Space
+from addtree.report.summary import Report, build
+from addtree.space.space import Space
 
 __all__ = ["Record", "Report", "ReportError", "build", "write", "write_page"]
-
-
-class ReportError(AddTreeError):
-    """The report cannot be written."""
 
 
 def write(

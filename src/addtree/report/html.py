@@ -18,11 +18,11 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from addtree.report import plots, tree
-from addtree.report.beliefs import Curve
-from addtree.report.data import Learned, Report
+from addtree.report.effects import Curve
 from addtree.report.plots import number
 from addtree.report.records import Record
-from addtree.space import Choice
+from addtree.report.summary import Learned, Report
+from addtree.space.space import Choice
 
 Add = Callable[[go.Figure], str]
 _BARELY = 0.85  # of the values inside the 95 % bands: below, say that the bands are too narrow

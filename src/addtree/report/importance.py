@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from addtree.encoding import Array
-from addtree.report.beliefs import Axis, Beliefs, Joint, make_axis
-from addtree.terms import Term
+from addtree._types import Array
+from addtree.model.terms import Term
+from addtree.report.effects import Axis, Effects, Joint, make_axis
 
 _NEGLIGIBLE = 0.002  # of the variance: a term below that is not searched for interactions
 _FOUND = 0.01  # of the variance: an interaction below that is not shown
@@ -31,7 +31,7 @@ class Share:
     share: float
 
 
-def shares(beliefs: Beliefs) -> list[Share]:
+def shares(beliefs: Effects) -> list[Share]:
     """The covariance of each component with the observed values, over their variance.
 
     A component that is active in some branches only says two things: how the branch is on average, which counts for
@@ -75,7 +75,7 @@ def _add(parts: dict[tuple[str, Kind], Array], key: tuple[str, Kind] | None, par
         parts[key] = parts.get(key, np.zeros_like(part)) + part
 
 
-def _owner(beliefs: Beliefs, term: Term) -> tuple[str, Kind] | None:
+def _owner(beliefs: Effects, term: Term) -> tuple[str, Kind] | None:
     """The choice that decides whether a term is active; None at the root."""
     gates = [j for j, code in term.gate if code >= 0]
     if gates:
@@ -83,13 +83,13 @@ def _owner(beliefs: Beliefs, term: Term) -> tuple[str, Kind] | None:
     return _opener(beliefs, beliefs.encoding.names[term.columns[0]]) if term.columns else None
 
 
-def _opener(beliefs: Beliefs, name: str) -> tuple[str, Kind] | None:
+def _opener(beliefs: Effects, name: str) -> tuple[str, Kind] | None:
     """The choice that opens a variable (the first, where several do); None at the root."""
     location = beliefs.space.conditions[name][0]
     return (location[-1][0], "choice") if location else None
 
 
-def interactions(beliefs: Beliefs) -> list[Joint]:
+def interactions(beliefs: Effects) -> list[Joint]:
     """The strongest interactions, as joint effects on a grid."""
     variance = float(np.var(beliefs.posterior.z))
     if variance == 0.0:
@@ -109,7 +109,7 @@ def interactions(beliefs: Beliefs) -> list[Joint]:
     return out
 
 
-def _share(beliefs: Beliefs, a: Axis, b: Axis, variance: float) -> float:
+def _share(beliefs: Effects, a: Axis, b: Axis, variance: float) -> float:
     grid = beliefs.joint(a, b, size=_COARSE[1], both=True)
     if grid is None:
         return 0.0
@@ -117,7 +117,7 @@ def _share(beliefs: Beliefs, a: Axis, b: Axis, variance: float) -> float:
     return together * float(a.weights @ grid[1] ** 2 @ b.weights) / variance
 
 
-def _candidates(beliefs: Beliefs, variance: float) -> list[tuple[Axis, Axis]]:
+def _candidates(beliefs: Effects, variance: float) -> list[tuple[Axis, Axis]]:
     """Pairs that strong terms read together, those with the shortest lengthscales first."""
     encoding, score = beliefs.encoding, dict[tuple[int, int], float]()
     above = {

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from addtree.report.beliefs import Axis, Curve, Joint
-from addtree.report.data import Explanation, LeaveOneOut, Report
+from addtree.report.effects import Axis, Curve, Joint
 from addtree.report.importance import Share
+from addtree.report.summary import Explanation, LeaveOneOut, Report
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; legible on white and on black.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8f98", "#b8a900")

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from addtree.encoding import Array, Encoding
+from addtree._types import Array
 from addtree.errors import ConfigError, TrialError
-from addtree.space import Choice, Space
+from addtree.space.encoding import Encoding
+from addtree.space.space import Choice, Space
 
 State = Literal["done", "failed", "pruned", "pending"]
 STATES: tuple[State, ...] = ("done", "failed", "pruned", "pending")

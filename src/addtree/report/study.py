@@ -7,13 +7,13 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree.errors import ConfigError
-from addtree.parameters import Categorical, Integer, Parameter, Real
-from addtree.report.data import Report, build
+from addtree._optuna.codec import Codec, Declared, Inferred, Translation
+from addtree.errors import ConfigError, StudyError
 from addtree.report.records import Record, State
-from addtree.space import Choice, Space
-from addtree.study import ERROR, StudyError, is_lost, space_of
-from addtree.translation import Codec, Declared, Inferred, Translation
+from addtree.report.summary import Report, build
+from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.space import Choice, Space
+from addtree.study.studies import ERROR, is_lost, space_of
 
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "done",

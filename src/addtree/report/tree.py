@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from addtree.report.beliefs import Curve
-from addtree.report.data import Report
+from addtree.report.effects import Curve
 from addtree.report.plots import number
-from addtree.space import Choice
+from addtree.report.summary import Report
+from addtree.space.space import Choice
 
 _WIDTH, _HEIGHT = 120, 18  # of a belief, in pixels
 

@@ -1,0 +1,89 @@
+"""`minimize`: a thin loop over ask and tell."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from addtree._numbers import is_whole
+from addtree.errors import OptionError, TrialError
+from addtree.optimizer import Optimizer, Trial
+from addtree.space.space import Space
+
+_log = logging.getLogger("addtree")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found. `message` says why it ended; `optimizer` can go on from there."""
+
+    optimizer: Optimizer
+    message: str
+
+    @property
+    def best_config(self) -> dict[str, Any]:
+        """The configuration with the best value."""
+        return self.optimizer.best.config
+
+    @property
+    def best_value(self) -> float:
+        """That value."""
+        value = self.optimizer.best.value
+        assert value is not None
+        return value
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every trial, in order."""
+        return self.optimizer.trials
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "addtree") -> None:
+        """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
+        from addtree.report import write
+
+        write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
+
+
+def minimize(
+    objective: Callable[[dict[str, Any]], float],
+    space: Space,
+    *,
+    n_trials: int,
+    callback: Callable[[Trial], None] | None = None,
+    **settings: Any,
+) -> Result:
+    """Evaluate `objective(config)` n_trials times, looking for its least value.
+
+    settings  what `Optimizer` takes: seed, maximize, covariance, acquisition, inference, noise, n_initial
+    callback  called with each finished trial; it may raise StopIteration to end the run
+
+    An objective that raises, or returns no finite number, fails that trial; the run goes on.
+
+    >>> from addtree.problems import synthetic
+    >>> problem = synthetic()
+    >>> result = minimize(problem.objective, problem.space, n_trials=25, seed=0)
+    >>> result.best_config["x1"], result.best_config["x2"], round(result.best_value, 2)
+    (0, 0, 0.1)
+    """
+    if not is_whole(n_trials) or n_trials < 1:
+        raise OptionError(f"n_trials={n_trials!r} must be a whole number, at least 1")
+    optimizer = Optimizer(space, **settings)
+    for _ in range(n_trials):
+        trial = optimizer.ask()
+        try:
+            told = optimizer.tell(trial, objective(dict(trial.config)))
+        except TrialError as error:
+            _log.warning("trial %d failed: the objective returned no number: %s", trial.id, error)
+            told = optimizer.tell(trial, failed=True)
+        except Exception as error:
+            _log.warning("trial %d failed: the objective raised %r", trial.id, error)
+            told = optimizer.tell(trial, failed=True)
+        try:
+            if callback is not None:
+                callback(told)
+        except StopIteration:
+            return Result(optimizer, f"stopped by the callback after trial {told.id}")
+    return Result(optimizer, f"{n_trials} trials done")

@@ -1,0 +1,1 @@
+"""The Optuna sampler: reading trials, translating parameters, inferring the tree, suggesting."""

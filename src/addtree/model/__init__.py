@@ -1,0 +1,1 @@
+"""The Gaussian process: its kernel, exact inference, and the surrogate that the search and the report use."""

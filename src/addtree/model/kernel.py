@@ -1,0 +1,261 @@
+"""The covariance function: a sum of gated terms, and what it derives from rows.
+
+symbol  shape       meaning
+X       n x D       encoded rows, NaN where inactive
+a       T           amplitude (variance) of each term
+ℓ       S           lengthscales; a term says which of them each of its columns uses
+r²      a pair      sum over a term's d columns of Δ² / ℓ², over d; Δ is 1 between different categories
+κ(r²)   a pair      squared-exponential where the term is smooth, Matérn-5/2 where it is not
+
+Its values for many rows at once are in `matrices`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from addtree._types import Array, Index, Mask
+from addtree.model.terms import ACTIVE, Kind, Term
+
+_ALWAYS = -2  # the code of a condition that holds in every row
+
+
+def squared_exponential(r2: Array) -> Array:
+    """κ = exp(-r²/2)."""
+    return np.exp(-0.5 * r2)
+
+
+def matern52(r2: Array) -> Array:
+    """κ = (1 + s + s²/3) exp(-s) with s = √5 r."""
+    s = np.sqrt(5.0 * r2)
+    return (1.0 + s + (5.0 / 3.0) * r2) * np.exp(-s)
+
+
+def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
+    """κ and dκ/dr² of pairs, the first `n_smooth` of which belong to smooth terms."""
+    k, dk = np.empty_like(r2), np.empty_like(r2)
+    k[:n_smooth] = squared_exponential(r2[:n_smooth])
+    np.multiply(k[:n_smooth], -0.5, out=dk[:n_smooth])
+    s = np.sqrt(5.0 * r2[n_smooth:])
+    e, line = np.exp(-s), 1.0 + s
+    np.multiply(line + s * s / 3.0, e, out=k[n_smooth:])
+    np.multiply((-5.0 / 6.0) * line, e, out=dk[n_smooth:])
+    return k, dk
+
+
+@dataclass(frozen=True)
+class TermPoints:
+    """Which of T terms count for which points: pairs of a term and a point, sorted by term."""
+
+    term: Index
+    point: Index
+    n_terms: int
+
+    @classmethod
+    def from_mask(cls, counted: Mask) -> TermPoints:
+        """Those that a B x T matrix marks."""
+        term, point = counted.T.nonzero()
+        return cls(term, point, counted.shape[1])
+
+    @cached_property
+    def sizes(self) -> Index:
+        """Per term, how many points."""
+        return np.bincount(self.term, minlength=self.n_terms)
+
+    @cached_property
+    def starts(self) -> Index:
+        """Per term, where its points begin."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def points_of(self, t: int) -> Index:
+        """The points for which term t counts."""
+        return self.point[self.starts[t] : self.starts[t] + self.sizes[t]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows, imputed, with what the covariance derives from them: activity (n x T) and features (n x F)."""
+
+    X: Array
+    active: Mask
+    features: Array
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @cached_property
+    def on(self) -> TermPoints:
+        """The rows in which each term is active."""
+        return TermPoints.from_mask(self.active)
+
+    def __getitem__(self, index: slice | Index | Mask) -> Rows:
+        return Rows(self.X[index], self.active[index], self.features[index])
+
+    def only(self, terms: Mask) -> Rows:
+        """The same with no other terms active than these (T, or n x T)."""
+        return Rows(self.X, self.active & terms, self.features)
+
+
+def stack(first: Rows, second: Rows) -> Rows:
+    """The rows of both, in order."""
+    return Rows(
+        np.concatenate([first.X, second.X]),
+        np.concatenate([first.active, second.active]),
+        np.concatenate([first.features, second.features]),
+    )
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Amplitudes (T), lengthscales (S) and the noise variance, all positive."""
+
+    amplitudes: Array
+    lengthscales: Array
+    noise: float
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Terms over columns of which `n_codes` says how many categories each has (0: a number)."""
+
+    terms: tuple[Term, ...]
+    n_codes: tuple[int, ...]
+
+    # ------------------------------------------------------------------ structure
+
+    @cached_property
+    def n_scales(self) -> int:
+        """S, the number of lengthscales."""
+        return 1 + max((s for term in self.terms for s in term.scales), default=-1)
+
+    @cached_property
+    def constant(self) -> Mask:
+        """Which terms read no column."""
+        return np.array([not term.columns for term in self.terms], dtype=bool)
+
+    @cached_property
+    def smooth(self) -> Mask:
+        """Which terms are smooth."""
+        return np.array([term.smooth for term in self.terms], dtype=bool)
+
+    @cached_property
+    def varying(self) -> tuple[int, ...]:
+        """The terms that do, smooth ones first."""
+        return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
+
+    def of_kind(self, kind: Kind) -> list[int]:
+        """The numbers of the terms of one kind."""
+        return [t for t, term in enumerate(self.terms) if term.kind == kind]
+
+    @cached_property
+    def categorical(self) -> Mask:
+        """Which columns hold categories."""
+        return np.array(self.n_codes) > 0
+
+    @cached_property
+    def _indicators(self) -> tuple[Index, Index]:
+        """The features behind all the columns: column and code of each.
+
+        k categories that any term reads are k + 1 of them; the first is for inactive, a category of its own.
+        """
+        read = sorted({column for term in self.terms for column in term.columns if self.n_codes[column]})
+        pairs = [(column, code) for column in read for code in range(-1, self.n_codes[column])]
+        columns, codes = np.array(pairs, dtype=np.intp).reshape(len(pairs), 2).T
+        return columns, codes
+
+    @cached_property
+    def _feature_columns(self) -> list[list[int]]:
+        """Per column, its features: a number is itself, categories are their indicators."""
+        features: list[list[int]] = [[] if k else [j] for j, k in enumerate(self.n_codes)]
+        for f, column in enumerate(self._indicators[0].tolist(), start=len(self.n_codes)):
+            features[column].append(f)
+        return features
+
+    @cached_property
+    def _term_features(self) -> dict[int, tuple[Index, Index]]:
+        """Per varying term, its features and the number of each one's lengthscale."""
+        out = {}
+        for t in self.varying:
+            term = self.terms[t]
+            pairs = [(f, s) for c, s in zip(term.columns, term.scales, strict=True) for f in self._feature_columns[c]]
+            out[t] = (np.array([f for f, _ in pairs]), np.array([s for _, s in pairs]))
+        return out
+
+    @cached_property
+    def _gates(self) -> tuple[Index, Index, Index]:
+        """The conditions that occur in gates (column and code of each) and per term those of its gate (T x width).
+
+        Gates shorter than the longest are filled with the first condition, which always holds.
+        """
+        always = (0, _ALWAYS)
+        width = max([1, *(len(term.gate) for term in self.terms)])
+        gates = [(*term.gate, *[always] * (width - len(term.gate))) for term in self.terms]
+        conditions = list(dict.fromkeys([always, *(pair for gate in gates for pair in gate)]))
+        number = {pair: i for i, pair in enumerate(conditions)}
+        columns, codes = np.array(conditions, dtype=np.intp).T
+        numbers = np.array([[number[pair] for pair in gate] for gate in gates], dtype=np.intp)
+        return columns, codes, numbers.reshape(len(gates), width)
+
+    @cached_property
+    def read(self) -> tuple[TermPoints, Index]:
+        """The columns that each term reads, and the number of each one's lengthscale."""
+        term = np.repeat(np.arange(len(self.terms)), [len(term.columns) for term in self.terms])
+        columns = np.array([column for term in self.terms for column in term.columns], dtype=np.intp)
+        scales = np.array([scale for term in self.terms for scale in term.scales], dtype=np.intp)
+        return TermPoints(term, columns, len(self.terms)), scales
+
+    def reads(self, t: int) -> tuple[Index, Index]:
+        """The columns that term t reads, and the number of each one's lengthscale."""
+        columns, scales = self.read
+        first = columns.starts[t]
+        return columns.points_of(t), scales[first : first + columns.sizes[t]]
+
+    @cached_property
+    def order(self) -> Index:
+        """The terms: smooth ones, rough ones, constant ones."""
+        return np.array([*self.varying, *self.constant.nonzero()[0]], dtype=np.intp)
+
+    def term_features(self, t: int) -> tuple[Index, Index]:
+        """The features that term t reads, and the number of each one's lengthscale."""
+        return self._term_features[t]
+
+    def term_weights(self, hyper: Hyperparameters, t: int) -> Array:
+        """What term t multiplies its features with, so that r² is a plain squared distance."""
+        weights = 1.0 / (hyper.lengthscales[self._term_features[t][1]] * np.sqrt(len(self.terms[t].columns)))
+        return np.asarray(weights)
+
+    def by_columns(self, by_features: Array) -> Array:
+        """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
+        return np.where(self.categorical, 0.0, by_features[:, : len(self.n_codes)])
+
+    def rows(self, X: Array) -> Rows:
+        """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
+        columns, codes, gates = self._gates
+        values = X[:, columns] if X.shape[1] else np.full((len(X), len(columns)), np.nan)
+        held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
+        active = np.asarray(np.all(held[:, gates], axis=2))
+        imputed = self.impute(X)
+        read, code = self._indicators
+        features = [np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)]
+        return Rows(imputed, active, np.concatenate(features, axis=1))
+
+    def impute(self, X: Array) -> Array:
+        """Inactive numbers at the middle of their range, inactive categories as one of their own.
+
+        Only a term that reads more than its gate makes active (across independent choices) ever sees these.
+        """
+        return np.where(np.isnan(X), np.where(self.categorical, -1.0, 0.5), X)
+
+    # ------------------------------------------------------------------ values
+
+    def variance(self, hyper: Hyperparameters, active: Mask) -> Array:
+        """k(x, x) for rows with these activities."""
+        return np.asarray(active @ hyper.amplitudes)
+
+    def squared_distance(self, columns: Index, U: Array, V: Array) -> Array:
+        """Δ² between U and V, which are values of these columns."""
+        delta = U - V
+        return np.where(self.categorical[columns], delta != 0.0, delta * delta)

@@ -1,0 +1,225 @@
+"""The covariance of many rows at once, as matrices: three of them, by what is fixed and what varies.
+
+class   value       fixed                        varies
+GramMatrix    K, n x n    the rows                     the hyperparameters, with gradients: what a likelihood needs
+CrossCovariance   k*, m x n   the rows, hyperparameters    the m other rows
+MovingPoints  k*, B x n   the rows, hyperparameters    where B points are, with gradients: what a search needs
+
+symbol  shape       meaning
+θ                   the hyperparameters: amplitudes (T), lengthscales (S)
+Δ²      d x pairs   squared differences in the d columns that a term reads
+r²      a pair      sum over a term's columns of Δ² / ℓ², over d
+κ(r²)   a pair      the term's kernel; it adds amplitude times κ where it is active in both rows
+
+Nothing is computed for rows in which a term is inactive. What is needed again and again is one flat list of (term, row,
+row) pairs, so that a whole matrix is a dozen vectorised operations, however many terms there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from addtree._types import Array, Index, Mask
+from addtree.model.kernel import Hyperparameters, Kernel, Rows, TermPoints, matern52, squared_exponential, with_slope
+
+# Which terms count for which points: a B x T mask, or the pairs of a term and a point.
+Counted: TypeAlias = Mask | TermPoints
+
+
+def scatter(index: Index, values: Array, size: int) -> Array:
+    """A vector of this size with each value added at its index."""
+    return np.bincount(index, values, minlength=size).astype(np.float64, copy=False)
+
+
+def _ragged(sizes: Index) -> tuple[Index, Index]:
+    """For groups of these sizes, one after another: the group of each member, and its place in the group."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
+
+
+def _joined(parts: Sequence[Index]) -> Index:
+    """The concatenation, also of nothing."""
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+
+class CrossCovariance:
+    """k(A, rows) of fixed rows and hyperparameters, for any A: what a term needs of the rows is worked out once."""
+
+    def __init__(self, covariance: Kernel, hyper: Hyperparameters, rows: Rows) -> None:
+        self._covariance, self._hyper, self._rows = covariance, hyper, rows
+        self._met = rows.on.sizes > 0
+        constant = covariance.constant
+        self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
+        self._sides: dict[int, tuple[Index, Array, Array]] = {}
+
+    def _side(self, t: int) -> tuple[Index, Array, Array]:
+        """The rows in which term t is active, its weights, and what [F, |F|², 1] is multiplied with to give r² to them.
+
+        F are the weighted features of others. A single number needs no squares: its weighted values are enough.
+        """
+        if t not in self._sides:
+            on, weights = self._rows.on.points_of(t), self._covariance.term_weights(self._hyper, t)
+            G = self._rows.features[on[:, None], self._covariance.term_features(t)[0]] * weights
+            squares = np.sum(G * G, axis=1, keepdims=True)
+            side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
+            self._sides[t] = (on, weights, side)
+        return self._sides[t]
+
+    def value(self, A: Rows) -> Array:
+        """k(A, rows), m x n."""
+        K = np.asarray(A.active[:, self._covariance.constant].astype(float) @ self._offsets)
+        met = self._met & (A.on.sizes > 0)
+        for t in self._covariance.varying:
+            if not met[t]:
+                continue
+            rows, (on, weights, side) = A.on.points_of(t), self._side(t)
+            F = A.features[rows[:, None], self._covariance.term_features(t)[0]] * weights
+            if side.ndim == 1:
+                r2 = np.subtract.outer(F[:, 0], side) ** 2
+            else:
+                squares = np.sum(F * F, axis=1, keepdims=True)
+                r2 = np.maximum(np.concatenate([F, squares, np.ones_like(squares)], axis=1) @ side, 0.0)
+            kernel = squared_exponential if self._covariance.terms[t].smooth else matern52
+            block = self._hyper.amplitudes[t] * kernel(r2)
+            if block.shape == K.shape:
+                K += block
+            else:
+                K[rows[:, None], on] += block
+        return K
+
+
+class GramMatrix:
+    """K(θ) of fixed rows, without noise, by pairs of rows.
+
+    The pairs (`i`, `j`) are those of rows i > j in which a term is active, term after term: the smooth ones, the rough
+    ones, and at last the constant ones, whose κ is 1. On the diagonal a term is its amplitude.
+    """
+
+    def __init__(self, covariance: Kernel, rows: Rows) -> None:
+        self.covariance, self.rows = covariance, rows
+        self._active = rows.active.astype(float)
+        below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
+        terms, first, second = [], [], []
+        self._delta2: list[tuple[slice, slice, Array]] = []  # per varying term: its pairs, its reads, Δ²/d (d x pairs)
+        reads: list[Index] = []  # the lengthscales
+        self._n_varying = self._n_smooth = n_reads = 0
+        for t in covariance.order.tolist():
+            on = rows.on.points_of(t)
+            size = len(on) * (len(on) - 1) // 2
+            if size == 0:
+                continue
+            i, j = below[0][:size], below[1][:size]
+            terms.append(t)
+            first.append(on[i])
+            second.append(on[j])
+            if not covariance.constant[t]:
+                columns, scales = covariance.reads(t)
+                values = rows.X[on, columns[:, None]]
+                delta2 = covariance.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
+                pairs, read = slice(self._n_varying, self._n_varying + size), slice(n_reads, n_reads + len(columns))
+                self._delta2.append((pairs, read, delta2))
+                reads.append(scales)
+                self._n_varying, n_reads = pairs.stop, read.stop
+                self._n_smooth += size * covariance.terms[t].smooth
+        self.i, self.j, self._reads = _joined(first), _joined(second), _joined(reads)
+        self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array([len(x) for x in first], dtype=np.intp)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+
+    def pairs(self, hyper: Hyperparameters) -> tuple[Array, Array, Callable[[Array, Array], tuple[Array, Array]]]:
+        """What each pair adds to K, the diagonal of K (n), and the function that turns derivatives by these two into
+
+        ones by log amplitudes (T) and log lengthscales (S).
+        """
+        inverse2 = hyper.lengthscales**-2
+        r2, weights = np.empty(self._n_varying), inverse2[self._reads]
+        for pairs, read, delta2 in self._delta2:
+            np.dot(weights[read], delta2, out=r2[pairs])
+        k, dk = with_slope(r2, self._n_smooth)
+        values = np.repeat(hyper.amplitudes[self._terms], self._sizes)
+        by_r2 = values[: self._n_varying] * dk
+        values[: self._n_varying] *= k
+
+        def pull_back(by_values: Array, by_diagonal: Array) -> tuple[Array, Array]:
+            by_amplitude = (by_diagonal @ self._active) * hyper.amplitudes
+            if len(values):
+                by_amplitude[self._terms] += np.add.reduceat(by_values * values, self._starts)
+            by_pairs, by_weights = by_values[: self._n_varying] * by_r2, np.empty_like(weights)
+            for pairs, read, delta2 in self._delta2:
+                np.dot(delta2, by_pairs[pairs], out=by_weights[read])
+            by_inverse2 = scatter(self._reads, by_weights, len(inverse2))
+            return by_amplitude, -2.0 * by_inverse2 * inverse2
+
+        return values, self._active @ hyper.amplitudes, pull_back
+
+    def value(self, hyper: Hyperparameters) -> Array:
+        """K, n x n."""
+        n = len(self.rows)
+        values, diagonal, _ = self.pairs(hyper)
+        below = scatter(self.i * n + self.j, values, n * n).reshape(n, n)
+        return np.asarray(below + below.T + np.diag(diagonal))
+
+
+class MovingPoints:
+    """k(x_b, rows) of B moving points: `value` at given positions, `gradient` pulls weights back to the positions.
+
+    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` says which terms
+    count for which point: all the active ones for a whole configuration, one for a vertex's own problem. `row` (B) says
+    which row of X a point lies in: the problems of different vertices, which have no column in common, share rows.
+    """
+
+    def __init__(
+        self,
+        covariance: Kernel,
+        hyper: Hyperparameters,
+        rows: Rows,
+        X: Array,
+        counted: Counted,
+        row: Index | None = None,
+    ) -> None:
+        self.row = row = np.arange(len(X)) if row is None else row
+        self.counted = counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
+        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, covariance.read
+        self._shape = (len(row), n)
+        self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
+        # Pairs of a point and a row, term after term.
+        first = np.argsort(np.argsort(covariance.order)[counted.term], kind="stable")
+        term, point = counted.term[first], counted.point[first]
+        owner, within = _ragged(on.sizes[term])
+        term, point = term[owner], point[owner]
+        seen_row = on.point[on.starts[term] + within]
+        varying = int(np.searchsorted(covariance.constant[term], True))
+        flat, amplitude = point * n + seen_row, hyper.amplitudes[term]
+        self._flat, self._amplitude = flat[:varying], amplitude[:varying]
+        self._fixed = scatter(flat[varying:], amplitude[varying:], len(row) * n).reshape(self._shape)
+        self._n_smooth = int(np.count_nonzero(covariance.smooth[term[:varying]]))
+        # For each of them, the columns of the term: those that move, and what the others add to r² for good.
+        pair, within = _ragged(reads.sizes[term[:varying]])
+        read = reads.starts[term[pair]] + within
+        column = reads.point[read]
+        variable = row[point[pair]] * D + column
+        weight = 1.0 / (hyper.lengthscales[scales] ** 2 * reads.sizes[reads.term])[read]
+        seen = rows.X[seen_row[pair], column]
+        moves = (~np.isnan(X) & ~covariance.categorical).ravel()[variable]
+        still = ~moves
+        delta2 = covariance.squared_distance(column[still], covariance.impute(X).ravel()[variable[still]], seen[still])
+        self._base = scatter(pair[still], weight[still] * delta2, varying)
+        self._pair, self._variable, self._seen, self._weight = pair[moves], variable[moves], seen[moves], weight[moves]
+
+    def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX."""
+        B, n = self._shape
+        delta = X.ravel()[self._variable] - self._seen
+        scaled = self._weight * delta
+        r2 = self._base + scatter(self._pair, scaled * delta, len(self._base))
+        k, dk = with_slope(r2, self._n_smooth)
+        K = self._fixed + scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
+
+        def gradient(W: Array) -> Array:
+            by_r2 = W.ravel()[self._flat] * self._amplitude * dk
+            by_x = 2.0 * by_r2[self._pair] * scaled
+            return scatter(self._variable, by_x, X.size).reshape(X.shape)
+
+        return K, gradient

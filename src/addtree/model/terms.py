@@ -1,0 +1,133 @@
+"""From a space to the terms of its covariance.
+
+    k(x, x') = sum over terms t of  a_t · [t active in x] · [t active in x'] · κ(x_t, x'_t ; ℓ)
+
+A term is *when* it is active (its gate) and *which* columns it reads. That is the whole family:
+
+    main         one per vertex, reading its own columns: the paper's Add-Tree covariance (Def. 3, Alg. 1)
+    offset       one per option of a choice, reading nothing: options without parameters are modelled too
+    interaction  one per node, reading its own columns and all above: the paper's appendix E, interactions along a path;
+                 and one per node with several independent choices, reading all that hangs there: across them
+    path         one per path, reading all of its columns: independent Gaussian processes, the baseline without sharing
+
+Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2), and so take up what is not smooth too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from addtree.errors import OptionError
+from addtree.space.encoding import Encoding
+from addtree.space.space import Location
+
+Kind = Literal["main", "offset", "interaction", "path"]
+KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")
+Gate = tuple[tuple[int, int], ...]
+
+COVARIANCES = ("additive", "additive+interactions", "independent")
+ACTIVE = -1  # in a gate: any code, the column only has to be active
+MAX_PATHS = 512  # independent models are of no use on a space with more paths than evaluations
+
+
+@dataclass(frozen=True)
+class Term:
+    """One gated summand.
+
+    gate     pairs (column, code), all of which a row must have
+    columns  the columns κ reads; none makes the term a constant
+    scales   per column, the number of the lengthscale that κ uses for it
+    smooth   κ is squared-exponential, else Matérn-5/2
+    """
+
+    label: str
+    kind: Kind
+    gate: Gate
+    columns: tuple[int, ...] = ()
+    scales: tuple[int, ...] = ()
+    smooth: bool = True
+
+
+def check_covariance(covariance: str) -> None:
+    """An OptionError that lists the covariances, for a name that is none."""
+    if covariance not in COVARIANCES:
+        raise OptionError(f"covariance={covariance!r} is unknown; use one of {', '.join(map(repr, COVARIANCES))}")
+
+
+def make_terms(encoding: Encoding, covariance: str) -> tuple[Term, ...]:
+    """The terms of a covariance over the columns of a space."""
+    check_covariance(covariance)
+    if covariance == "additive":
+        return tuple(_mains(encoding))
+    if covariance == "independent":
+        return tuple(_paths(encoding))
+    return (*_mains(encoding), *_offsets(encoding), *_interactions(encoding))
+
+
+def _mains(encoding: Encoding) -> list[Term]:
+    terms = []
+    for vertex in encoding.space.vertices:
+        columns = tuple(encoding.index[name] for name in vertex.names)
+        terms.append(Term(", ".join(vertex.names), "main", ((columns[0], ACTIVE),), columns, columns))
+    return terms
+
+
+def _offsets(encoding: Encoding) -> list[Term]:
+    choices = np.flatnonzero(encoding.is_choice).tolist()
+    return [Term(_says(encoding, j, o), "offset", ((j, o),)) for j in choices for o in range(encoding.n_codes[j])]
+
+
+def _interactions(encoding: Encoding) -> list[Term]:
+    space, terms = encoding.space, []
+    own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
+    # Not `conditions`: a choice under every option of another is always active, and still in several places.
+    places = Counter(name for node in space.nodes for name, _ in node.choices)
+    for i, node in enumerate(space.nodes):
+        gate = _gate(encoding, node.location, places)
+        above = tuple(column for depth in range(len(node.location)) for column in own[node.location[:depth]])
+        groups = [(*above, *own[node.location])]
+        if len(node.choices) > 1:
+            groups.append((*above, *encoding.below[i].tolist()))
+        for columns in filter(None, groups):
+            label = " × ".join(encoding.names[j] for j in columns)
+            label += f" | {_says(encoding, *gate[-1])}" if gate else " | everywhere"
+            terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
+    return terms
+
+
+def _gate(encoding: Encoding, location: Location, places: Mapping[str, int]) -> Gate:
+    """What tells a location: its last option, and those before it as far as the choices also occur elsewhere."""
+    pairs: list[tuple[int, int]] = []
+    for choice, option in reversed(location):
+        pairs.insert(0, (encoding.index[choice], option))
+        if places[choice] == 1:
+            break
+    return tuple(pairs)
+
+
+def _paths(encoding: Encoding) -> list[Term]:
+    if encoding.space.n_paths > MAX_PATHS:
+        raise OptionError(
+            f"covariance='independent' needs a model per path, and this space has {encoding.space.n_paths} paths "
+            f"(at most {MAX_PATHS}); use 'additive' or 'additive+interactions'"
+        )
+    terms: list[Term] = []
+    n_scales = 0
+    for row in encoding.paths():
+        gate = tuple((int(j), int(row[j])) for j in np.flatnonzero(encoding.is_choice & ~np.isnan(row)))
+        columns = tuple(np.flatnonzero(~encoding.is_choice & ~np.isnan(row)).tolist())
+        scales = tuple(range(n_scales, n_scales + len(columns)))
+        n_scales += len(columns)
+        label = ", ".join(_says(encoding, j, o) for j, o in gate) or "all"
+        terms.append(Term(label, "path", gate, columns, scales))
+    return terms
+
+
+def _says(encoding: Encoding, column: int, code: int) -> str:
+    name = encoding.names[column]
+    return f"{name}={encoding.space.variables[name].decode(code)!r}"

@@ -1,0 +1,107 @@
+"""From observed values y to the scale z of the model, and back.
+
+    s = (squeeze(y) - centre) / scale          z = yj(s; λ)
+
+`squeeze` lets values far above the median count less, in order still: even a bad branch shows in which direction it
+gets better. `yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a
+minimiser looks, and squeezes the high ones. λ is learned with the hyperparameters, inside the likelihood (see `fit`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from addtree._types import Array
+
+_LEAST_SCALE = float(np.finfo(float).tiny)  # below, a quotient of two floats means nothing
+_WILD = 2.0  # values further above the median than so many times (median - least) are squeezed,
+_SOFT = 0.5  # to a logarithm that bends at so many times that
+_FARTHEST = 100.0  # and goes on to so many bends
+
+
+def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
+    """(exp(p u) - 1) / p and its derivative by p, also at and near p = 0."""
+    if abs(power) < 1e-4:
+        return u + power * u**2 / 2.0 + power**2 * u**3 / 6.0, u**2 / 2.0 + power * u**3 / 3.0
+    grown = np.exp(power * u)
+    return (grown - 1.0) / power, (power * u * grown - (grown - 1.0)) / power**2
+
+
+def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
+    """z, dz/dλ, the log Jacobian of s -> z summed over the values, and its derivative by λ."""
+    u = np.log1p(np.abs(s))
+    up, by_up = _box_cox(u, power)
+    down, by_down = _box_cox(u, 2.0 - power)
+    signed = float(np.sum(np.sign(s) * u))
+    return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
+
+
+def _squeeze(y: Array, cap: float, width: float) -> Array:
+    """y up to the cap; beyond it an excess e counts as width · log(1 + e / width): less, but still in order."""
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _FARTHEST)  # halves: see `standardise`
+    return np.asarray(np.minimum(y, cap) + width * np.log1p(excess))
+
+
+def _stretch(y: Array, cap: float, width: float) -> Array:
+    """What `_squeeze` undoes, as far as it can be undone."""
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(_FARTHEST))
+    return np.asarray(np.minimum(y, cap) + width * np.expm1(excess))
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The transform of one set of observations. Values above the cap count less the further they are above."""
+
+    centre: float
+    scale: float
+    cap: float
+    width: float
+    power: float = 1.0
+
+    @classmethod
+    def from_values(cls, y: Array, *, centred: bool, squeezed: bool) -> Transform:
+        """Standardise; without centring, divide by the root mean square. Constant values keep scale 1."""
+        cap, width = np.inf, 1.0
+        if squeezed and len(y):
+            middle, least = 2.0 * float(np.median(0.5 * y)), float(np.min(y))
+            if _LEAST_SCALE < (usual := middle - least) < np.inf:
+                cap, width = middle + _WILD * usual, _SOFT * usual
+            y = _squeeze(y, cap, width)
+        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # squares of 1e300 and of 1e-300 are no floats
+        centre = float(np.mean(y / unit)) if centred else 0.0
+        scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
+        return cls(centre * unit, max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE), cap, width)
+
+    def with_power(self, power: float) -> Transform:
+        """The same with another λ."""
+        return replace(self, power=power)
+
+    def standardise(self, y: Array) -> Array:
+        """y to s."""
+        # Halves, exactly the same otherwise: the difference of 1e308 and -1e308 is no float, that of their halves is.
+        return np.asarray((0.5 * _squeeze(y, self.cap, self.width) - 0.5 * self.centre) / (0.5 * self.scale))
+
+    def forward(self, y: Array) -> Array:
+        """y to z."""
+        s = self.standardise(y)
+        return s if self.power == 1.0 else yeo_johnson(s, self.power)[0]
+
+    def inverse(self, z: Array) -> Array:
+        """z to y; a z beyond the range of the transform gives its limit."""
+        s = z
+        if self.power != 1.0:
+            with np.errstate(invalid="ignore", over="ignore"):
+                up = _inverse_box_cox(np.maximum(z, 0.0), self.power)
+                down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
+            s = np.where(z >= 0, up, -down)
+        with np.errstate(over="ignore"):
+            return _stretch(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width)
+
+
+def _inverse_box_cox(z: Array, power: float) -> Array:
+    """exp(u) - 1 for the u with (exp(p u) - 1) / p = z."""
+    if power == 0.0:
+        return np.expm1(z)
+    return np.expm1(np.log1p(np.maximum(power * z, 1e-12 - 1.0)) / power)

@@ -1,0 +1,1 @@
+"""What to evaluate next: the initial design, acquisition functions, and how they are maximised."""

@@ -1,0 +1,89 @@
+"""Acquisition functions: what a next evaluation is worth, from the mean and variance of the (minimised) objective.
+
+Each takes mean (m) and variance (m) and returns the value (m), to be maximised, with its derivatives by mean and by
+variance. They know nothing of models or spaces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import erfcx, ndtr
+
+from addtree._types import Array
+
+Acquisition: TypeAlias = Callable[[Array, Array], tuple[Array, Array, Array]]
+
+ACQUISITIONS = ("logei", "ucb", "additive-ucb", "thompson")
+
+_TINY = 1e-20  # variance below which a point is known
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_SQRT_HALF, _SQRT_HALF_PI = math.sqrt(0.5), math.sqrt(0.5 * math.pi)
+
+
+def beta(dimension: Array, t: int) -> Array:
+    """β_t = 0.2 d̃ log(2t), the paper's exploration weight after Kandasamy et al. (2015)."""
+    return np.asarray(0.2 * dimension * np.log(2.0 * t))
+
+
+def ucb(weight: Array) -> Acquisition:
+    """-mean + √β σ: the upper confidence bound of the gain; `weight` is β, one for all points or one each."""
+
+    def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        root = np.sqrt(weight)
+        sigma = np.sqrt(np.maximum(variance, _TINY))
+        return root * sigma - mean, np.full_like(mean, -1.0), 0.5 * root / sigma
+
+    return value
+
+
+def log_expected_improvement(target: float) -> Acquisition:
+    """log E[max(target - f, 0)], exact also where the improvement underflows (Ament et al. 2023).
+
+    With u = (target - mean)/σ and h(u) = φ(u) + u Φ(u), the value is log σ + log h(u).
+    """
+
+    def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        sigma = np.sqrt(np.maximum(variance, _TINY))
+        u = (target - mean) / sigma
+        log_h, cdf_over_h, pdf_over_h = _log_h(u)
+        return np.log(sigma) + log_h, -cdf_over_h / sigma, 0.5 * pdf_over_h / sigma**2
+
+    return value
+
+
+def _log_h(u: Array) -> tuple[Array, Array, Array]:
+    """log h(u), Φ(u)/h(u) and φ(u)/h(u) for h(u) = φ(u) + u Φ(u)."""
+    is_low = u < -1.0
+    if is_low.all():
+        return _log_h_low(u)
+    pdf, cdf = np.exp(-0.5 * u * u - _LOG_SQRT_2PI), ndtr(u)
+    if not is_low.any():
+        h = pdf + u * cdf
+        return np.log(h), cdf / h, pdf / h
+    h = np.where(is_low, 1.0, pdf + u * cdf)
+    low = _log_h_low(np.minimum(u, -1.0))
+    high = np.log(h), cdf / h, pdf / h
+    return (
+        np.where(is_low, low[0], high[0]),
+        np.where(is_low, low[1], high[1]),
+        np.where(is_low, low[2], high[2]),
+    )
+
+
+def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
+    """The same below -1, where all three are multiples of φ.
+
+    h = φ (1 + u m) with Mills' ratio m = Φ/φ; far below, 1 + u m is 1/u².
+    """
+    mills = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * u)
+    rest = np.where(u < -1e4, 1.0 / u**2, 1.0 + u * mills)
+    return -0.5 * u * u - _LOG_SQRT_2PI + np.log(rest), mills / rest, 1.0 / rest
+
+
+def lowest(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+    """-mean: for a sample path, which has no variance."""
+    return -mean, np.full_like(mean, -1.0), np.zeros_like(mean)

@@ -1,0 +1,197 @@
+"""Configurations as arrays: one column per variable, NaN where it is inactive.
+
+symbol  shape   meaning
+X       n x D   codes: the unit interval for real and integer columns, the position for categorical and choice columns
+
+This is the only module that converts between configurations and arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from addtree._types import Array
+from addtree.space.parameters import Integer, Real
+from addtree.space.space import Choice, Config, Space
+
+_SAME = 12  # decimals of the unit interval: codes that agree to so many are one configuration
+
+
+class Encoding:
+    """The columns of a space, and the way to and from them.
+
+    >>> from addtree.space import Space
+    >>> encoding = Encoding(Space(x=Real(0, 4), c=Choice(a=Space(), b=Space(k=Integer(1, 3)))))
+    >>> encoding.encode([{"x": 1.0, "c": "b", "k": 3}, {"x": 2.0, "c": "a"}])
+    array([[0.25, 1.  , 1.  ],
+           [0.5 , 0.  ,  nan]])
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.names = tuple(space.variables)
+        self.index = {name: j for j, name in enumerate(self.names)}
+        domains = list(space.variables.values())
+        self.is_numeric = np.array([isinstance(d, (Real, Integer)) for d in domains], dtype=bool)
+        self.is_integer = np.array([isinstance(d, Integer) for d in domains], dtype=bool)
+        self.is_choice = np.array([isinstance(d, Choice) for d in domains], dtype=bool)
+        # number of codes of a categorical or choice column, 0 for a numeric one
+        self.n_codes = np.array(
+            [
+                len(d.labels) if isinstance(d, Choice) else 0 if isinstance(d, (Real, Integer)) else len(d.values)
+                for d in domains
+            ]
+        )
+        integers = [d for d in domains if isinstance(d, Integer)]
+        self._low = np.array([d.low for d in integers], dtype=float)
+        self._high = np.array([d.high for d in integers], dtype=float)
+        self._log = np.array([d.log for d in integers], dtype=bool)
+
+    @property
+    def n_columns(self) -> int:
+        """D, the number of columns."""
+        return len(self.names)
+
+    def encode(self, configs: Sequence[Config]) -> Array:
+        """Configurations to X; each is validated first."""
+        X = np.full((len(configs), self.n_columns), np.nan)
+        for row, config in zip(X, configs, strict=True):
+            for name, value in self.space.validate(config).items():
+                row[self.index[name]] = self.space.variables[name].encode(value)
+        return X
+
+    def decode(self, row: Array) -> dict[str, Any]:
+        """One row of X to a configuration of plain Python values."""
+        config: dict[str, Any] = {}
+        queue = [0]
+        for i in queue:
+            node = self.space.nodes[i]
+            for name in node.parameters:
+                config[name] = self.space.variables[name].decode(float(row[self.index[name]]))
+            for name, options in node.choices:
+                option = int(row[self.index[name]])
+                config[name] = self.space.variables[name].decode(option)
+                queue.append(options[option])
+        return config
+
+    def snap(self, X: Array) -> Array:
+        """The same rows with every number clipped to its range and every integer at a whole value."""
+        X = X.copy()
+        X[:, self.is_numeric] = np.clip(X[:, self.is_numeric], 0.0, 1.0)
+        if self.is_integer.any():
+            U, low, high = X[:, self.is_integer], self._low, self._high
+            ratio = np.where(self._log, high / np.where(self._log, low, 1.0), np.e)
+            linear = np.round(U * (high - low)) / (high - low)
+            value = np.clip(np.round(np.where(self._log, low, 1.0) * ratio**U), low, high)
+            X[:, self.is_integer] = np.where(
+                self._log, np.log(value / np.where(self._log, low, 1.0)) / np.log(ratio), linear
+            )
+        return X
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """n random rows: every option of a choice alike, numbers uniform on their scale, integers snapped."""
+        X = np.full((n, self.n_columns), np.nan)
+        self.fill(X, 0, np.arange(n), rng)
+        return self.snap(X)
+
+    def fill(self, X: Array, node: int, rows: NDArray[np.intp], rng: np.random.Generator) -> None:
+        """Write random codes into `X[rows]` for everything that hangs at and below a node (not snapped)."""
+        queue = [(node, rows)]
+        for i, at in queue:
+            for j in self.node_columns[i]:
+                X[at, j] = rng.random(len(at)) if self.is_numeric[j] else rng.integers(self.n_codes[j], size=len(at))
+            for j, options in self.node_choices[i]:
+                X[at, j] = picks = rng.integers(len(options), size=len(at))
+                for o, child in enumerate(options):
+                    if len(chosen := at[picks == o]):
+                        queue.append((child, chosen))
+
+    def clear(self, X: Array, node: int, rows: NDArray[np.intp]) -> None:
+        """Make everything that hangs at and below a node inactive in `X[rows]`."""
+        X[np.ix_(rows, self.below[node])] = np.nan
+
+    def enter(self, X: Array, node: int, rng: np.random.Generator) -> Array:
+        """The same rows with the options taken that lead to a node; what they open is drawn at random (not snapped)."""
+        X = X.copy()
+        here = 0
+        for name, option in self.space.nodes[node].location:
+            j = self.index[name]
+            options = dict(self.node_choices[here])[j]
+            here = options[option]
+            rows = np.flatnonzero(X[:, j] != option)
+            for other in options:
+                self.clear(X, other, rows)
+            X[rows, j] = option
+            self.fill(X, here, rows, rng)
+        return X
+
+    def inside(self, X: Array, node: int) -> NDArray[np.bool_]:
+        """Which rows have the options taken that lead to a node."""
+        location = self.space.nodes[node].location
+        columns, codes = [self.index[name] for name, _ in location], [option for _, option in location]
+        return np.asarray(np.all(X[:, columns] == codes, axis=1))
+
+    @cached_property
+    def node_columns(self) -> tuple[tuple[int, ...], ...]:
+        """Per node, the columns of its own parameters."""
+        return tuple(tuple(self.index[name] for name in node.parameters) for node in self.space.nodes)
+
+    @cached_property
+    def node_choices(self) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]:
+        """Per node, its choices: the column, and the node each option opens."""
+        return tuple(tuple((self.index[name], opts) for name, opts in node.choices) for node in self.space.nodes)
+
+    @cached_property
+    def below(self) -> tuple[NDArray[np.intp], ...]:
+        """Per node, the columns at it and below it."""
+        sets: list[set[int]] = [set() for _ in self.space.nodes]
+        for i in range(len(sets) - 1, -1, -1):
+            sets[i].update(self.node_columns[i])
+            for j, options in self.node_choices[i]:
+                sets[i].add(j)
+                sets[i].update(*(sets[o] for o in options))
+        return tuple(np.array(sorted(s), dtype=np.intp) for s in sets)
+
+    def keys(self, X: Array) -> list[bytes]:
+        """A key per row; equal keys are one configuration."""
+        rounded = np.round(np.where(np.isnan(X), -1.0, X), _SAME) + 0.0  # -0.0 becomes 0.0
+        return [row.tobytes() for row in rounded]
+
+    def enumerate(self) -> Array:
+        """Every configuration of a finite space, one row each."""
+
+        def codes(j: int) -> list[float]:
+            domain = self.space.variables[self.names[j]]
+            if isinstance(domain, Integer):
+                return [domain.encode(value) for value in range(domain.low, domain.high + 1)]
+            return [float(code) for code in range(int(self.n_codes[j]))]
+
+        return np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes))
+
+    def paths(self) -> Array:
+        """Every path, one row each, with zeros for the parameters on it."""
+        return np.array(self._expand(np.full(self.n_columns, np.nan), [0], lambda j: [0.0]))
+
+    def _expand(self, row: Array, todo: list[int], codes: Callable[[int], list[float]]) -> list[Array]:
+        """All completions of a row in which the nodes `todo` are still open."""
+        if not todo:
+            return [row]
+        node, *rest = todo
+        rows = [row]
+        for j in self.node_columns[node]:
+            rows = [_with(r, j, code) for r in rows for code in codes(j)]
+        branches: list[tuple[Array, list[int]]] = [(r, rest) for r in rows]
+        for j, options in self.node_choices[node]:
+            branches = [(_with(r, j, o), [*t, child]) for r, t in branches for o, child in enumerate(options)]
+        return [done for r, t in branches for done in self._expand(r, t, codes)]
+
+
+def _with(row: Array, column: int, code: float) -> Array:
+    row = row.copy()
+    row[column] = code
+    return row

@@ -1,0 +1,444 @@
+"""Conditional spaces: parameters, choices whose options open subspaces, and what follows from the tree.
+
+Words: a *node* is one `Space` of the tree (the root, or what one option opens). A *location* is how to get to a node:
+the (choice, option position) pairs from the root. A *vertex* is a maximal set of parameters with one activity
+condition; for a strict tree the vertices are the paper's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from addtree.errors import ConfigError, SpaceError
+from addtree.space.parameters import (
+    Categorical,
+    Integer,
+    Parameter,
+    Real,
+    Scalar,
+    check_labels,
+    find_label,
+    same_labels,
+)
+
+Config: TypeAlias = Mapping[str, Any]
+Location: TypeAlias = tuple[tuple[str, int], ...]
+Condition: TypeAlias = tuple[Location, ...]
+
+
+class Choice:
+    """A categorical variable whose options open subspaces.
+
+    >>> Choice(linear=Space(), rbf=Space(gamma=Real(1e-4, 10, log=True))).labels
+    ('linear', 'rbf')
+    >>> Choice({1: Space(), 2: Space(units_2=Integer(8, 512))}).labels
+    (1, 2)
+    """
+
+    def __init__(self, options: Mapping[Any, Space] | None = None, /, **named: Space) -> None:
+        if not isinstance(options or {}, Mapping):
+            raise SpaceError(f"Choice({options!r}): give a mapping of options to spaces; an option may open Space()")
+        for label in set(options or {}) & set(named):
+            raise SpaceError(f"option {label!r} is given twice, in the mapping and by keyword; remove one")
+        both = {**(options or {}), **named}
+        self.labels: tuple[Scalar, ...] = check_labels(both, "Choice options")
+        for label, space in both.items():
+            if not isinstance(space, Space):
+                raise SpaceError(
+                    f"option {label!r} must open a Space, got {space!r}; an option without parameters opens Space()"
+                )
+        self.spaces: tuple[Space, ...] = tuple(both.values())
+
+    def encode(self, value: Any) -> float:
+        """Label to position."""
+        return float(find_label(self.labels, value))
+
+    def decode(self, code: float) -> Scalar:
+        """Position to label."""
+        return self.labels[int(code)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; labels that are no strings, which JSON has no keys for, make it a list of pairs."""
+        pairs = [(label, space.to_dict()) for label, space in zip(self.labels, self.spaces, strict=True)]
+        if all(isinstance(label, str) for label in self.labels):
+            return {"type": "choice", "options": dict(pairs)}
+        return {"type": "choice", "options": [list(pair) for pair in pairs]}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice) and same_labels(self.labels, other.labels) and self.spaces == other.spaces
+
+    def __hash__(self) -> int:
+        return hash((self.labels, self.spaces))
+
+    def __repr__(self) -> str:
+        return f"Choice({dict(zip(self.labels, self.spaces, strict=True))!r})"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One `Space` of the tree; `choices` pairs a name with the numbers of the nodes its options open."""
+
+    location: Location
+    parameters: tuple[str, ...]
+    choices: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """Parameters that are always active together, and when: at any of the locations of `condition`."""
+
+    names: tuple[str, ...]
+    condition: Condition
+
+
+class Space:
+    """A conditional space. Immutable; `str(space)` draws the tree.
+
+    >>> space = Space(lr=Real(1e-5, 1e-1, log=True), model=Choice(a=Space(), b=Space(depth=Integer(1, 9))))
+    >>> print(space)
+    lr: real [1e-05, 0.1] log
+    model
+    ├─ 'a'
+    └─ 'b'
+       └─ depth: integer 1..9
+    >>> space.n_paths
+    2
+    >>> space.validate({"lr": 0.5, "model": "a"})
+    Traceback (most recent call last):
+    ...
+    addtree.errors.ConfigError: parameter 'lr': 0.5 is out of bounds [1e-05, 0.1]; use a value inside, or widen them
+    """
+
+    def __init__(
+        self, children: Mapping[str, Parameter | Choice] | None = None, /, **named: Parameter | Choice
+    ) -> None:
+        if not isinstance(children or {}, Mapping):
+            raise SpaceError(f"Space({children!r}): give a mapping of names to parameters")
+        for name in set(children or {}) & set(named):
+            raise SpaceError(f"parameter {name!r} is given twice, in the mapping and by keyword; remove one")
+        both = {**(children or {}), **named}
+        for name, child in both.items():
+            if not isinstance(name, str) or not name:
+                raise SpaceError(f"a parameter's name must be a non-empty string, got {name!r}")
+            if not isinstance(child, (Real, Integer, Categorical, Choice)):
+                raise SpaceError(f"parameter {name!r} must be a Real, Integer, Categorical or Choice, got {child!r}")
+        self._children: dict[str, Parameter | Choice] = both
+        _check_names(self)
+
+    # ------------------------------------------------------------------ structure
+
+    @property
+    def children(self) -> Mapping[str, Parameter | Choice]:
+        """The parameters and choices of this node, by name."""
+        return self._children
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node of the tree, breadth-first; the root is node 0."""
+        found: list[tuple[Location, Space]] = [((), self)]
+        nodes: list[Node] = []
+        while len(nodes) < len(found):
+            location, space = found[len(nodes)]
+            choices = []
+            for name, child in space._children.items():
+                if isinstance(child, Choice):
+                    first = len(found)
+                    found += [((*location, (name, o)), sub) for o, sub in enumerate(child.spaces)]
+                    choices.append((name, tuple(range(first, len(found)))))
+            own = tuple(name for name, child in space._children.items() if not isinstance(child, Choice))
+            nodes.append(Node(location, own, tuple(choices)))
+        return tuple(nodes)
+
+    @cached_property
+    def variables(self) -> Mapping[str, Parameter | Choice]:
+        """Every parameter and choice of the whole tree by name, breadth-first: the columns of the encoding."""
+        out: dict[str, Parameter | Choice] = dict(self._children)
+        queue: list[Space] = [self]
+        for space in queue:
+            for name, child in space._children.items():
+                out.setdefault(name, child)
+                if isinstance(child, Choice):
+                    queue.extend(child.spaces)
+        return out
+
+    @cached_property
+    def conditions(self) -> Mapping[str, Condition]:
+        """When each variable is active: at any of these locations, which exclude each other."""
+        at: dict[str, set[Location]] = {name: set() for name in self.variables}
+        for node in self.nodes:
+            for name in (*node.parameters, *(choice for choice, _ in node.choices)):
+                at[name].add(node.location)
+        return {name: _merge(locations, self.variables) for name, locations in at.items()}
+
+    @cached_property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """The vertices that hold parameters, breadth-first."""
+        groups: dict[Condition, list[str]] = {}
+        for name, domain in self.variables.items():
+            if not isinstance(domain, Choice):
+                groups.setdefault(self.conditions[name], []).append(name)
+        return tuple(Vertex(tuple(names), condition) for condition, names in groups.items())
+
+    @cached_property
+    def n_paths(self) -> int:
+        """How many paths there are, exactly."""
+        return int(self._count([1] * len(self.nodes)))
+
+    @cached_property
+    def n_configs(self) -> float:
+        """How many configurations there are; infinite where a path holds a real parameter or a float has no room."""
+        sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
+        return float(self._count([math.prod((sizes[n] for n in node.parameters), start=1.0) for node in self.nodes]))
+
+    def _count(self, own: list[Any]) -> Any:
+        """A product over choices of a sum over options, each node counting for `own`."""
+        counts = list(own)
+        for i in range(len(counts) - 1, -1, -1):  # children come after their parents
+            for _, options in self.nodes[i].choices:
+                counts[i] *= sum(counts[o] for o in options)
+        return counts[0]
+
+    def active_nodes(self, config: Config) -> Iterator[Node]:
+        """The nodes that a valid configuration activates, parents first."""
+        queue = [0]
+        for i in queue:
+            node = self.nodes[i]
+            yield node
+            for name, options in node.choices:
+                queue.append(options[int(self.variables[name].encode(config[name]))])
+
+    def effective_dimension(self, config: Config) -> int:
+        """Number of parameters active in a configuration (choices not counted)."""
+        config = self.validate(config)
+        return sum(len(node.parameters) for node in self.active_nodes(config))
+
+    # ------------------------------------------------------------------ configurations
+
+    def validate(self, config: Config) -> dict[str, Any]:
+        """The configuration as plain Python values in the order of the tree, or a ConfigError saying what is wrong."""
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"a configuration is a mapping of parameter names to values, got {config!r}")
+        out: dict[str, Any] = {}
+        queue = [0]
+        for i in queue:
+            node = self.nodes[i]
+            for name in node.parameters:
+                out[name] = self._checked(name, config, node)
+            for name, options in node.choices:
+                out[name] = self._checked(name, config, node)
+                queue.append(options[int(self.variables[name].encode(out[name]))])
+        for name, value in config.items():
+            if name not in out:
+                raise ConfigError(self._why_not(name, value))
+        return out
+
+    def _checked(self, name: str, config: Config, node: Node) -> Any:
+        domain = self.variables[name]
+        if name not in config:
+            raise ConfigError(
+                f"parameter {name!r} is missing; it is active {self._when((node.location,))}: add {_example(domain)}"
+            )
+        try:
+            if isinstance(domain, Choice):
+                return domain.decode(domain.encode(config[name]))
+            return domain.check(config[name])
+        except ConfigError as error:
+            raise ConfigError(f"parameter {name!r}: {error}") from None
+
+    def _why_not(self, name: Any, value: Any) -> str:
+        if name in self.variables:
+            return (
+                f"parameter {name!r} = {value!r} is inactive in this configuration; it is active "
+                f"{self._when(self.conditions[name])}: leave it out, or change the choice"
+            )
+        near = difflib.get_close_matches(str(name), list(self.variables), n=1)
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"the space has {', '.join(map(repr, list(self.variables)[:12]))}"
+        )
+        return f"parameter {name!r} = {value!r} is unknown; {hint}"
+
+    def _when(self, condition: Condition) -> str:
+        """A condition in words: when model='svm' and kernel='rbf'."""
+        if condition == ((),):
+            return "always"
+        ways = [" and ".join(f"{c}={self.variables[c].decode(o)!r}" for c, o in location) for location in condition[:4]]
+        return "when " + ", or ".join(ways) + (", or ..." if len(condition) > 4 else "")
+
+    def sample(self, rng: np.random.Generator) -> dict[str, Any]:
+        """A configuration drawn at random: every option of a choice alike, numbers uniform on their scale."""
+        config: dict[str, Any] = {}
+        queue = [0]
+        for i in queue:
+            node = self.nodes[i]
+            for name in node.parameters:
+                domain = self.variables[name]
+                assert not isinstance(domain, Choice)
+                config[name] = domain.decode(domain.sample(rng))
+            for name, options in node.choices:
+                option = int(rng.integers(len(options)))
+                config[name] = self.variables[name].decode(option)
+                queue.append(options[option])
+        return config
+
+    def linearize(self, configs: Sequence[Config]) -> NDArray[np.float64]:
+        """The paper's linear representation (appendix A), one row a configuration.
+
+        Nodes come breadth-first; each is a tag, its rank among its siblings, followed by the values of its parameters
+        (a categorical as its position). The tag of a node off the path, or of a node without parameters, must be
+        unequal to every other tag: it is NaN, which equals nothing. So is what follows it.
+
+        >>> space = Space(t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1))}), r=Real(-1, 1))
+        >>> space.linearize([{"r": 0.1, "t": 1, "a": 0.3}])
+        array([[0. , 0.1, 0. , 0.3, nan, nan]])
+        """
+        start = np.cumsum([0] + [1 + len(node.parameters) for node in self.nodes])
+        out = np.full((len(configs), start[-1]), np.nan)
+        number = {id(node): i for i, node in enumerate(self.nodes)}
+        for row, config in zip(out, configs, strict=True):
+            config = self.validate(config)
+            for node in self.active_nodes(config):
+                i = number[id(node)]
+                if node.parameters:
+                    row[start[i]] = node.location[-1][1] if node.location else 0
+                for j, name in enumerate(node.parameters):
+                    domain = self.variables[name]
+                    row[start[i] + 1 + j] = (
+                        domain.encode(config[name]) if isinstance(domain, Categorical) else config[name]
+                    )
+        return out
+
+    # ------------------------------------------------------------------ forms
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form made of dicts, lists and scalars, for JSON or YAML."""
+        return {name: child.to_dict() for name, child in self._children.items()}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Space:
+        """The space of such a form.
+
+        >>> Space.from_dict({"x": {"type": "real", "low": 0, "high": 1}})
+        Space({'x': Real(low=0.0, high=1.0, log=False)})
+        """
+        if not isinstance(form, Mapping):
+            raise SpaceError(f"a space is a mapping of names to parameters, got {form!r}")
+        return cls({name: _child_from_dict(name, child) for name, child in form.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and list(self._children.items()) == list(other._children.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._children.items()))
+
+    def __repr__(self) -> str:
+        return f"Space({self._children!r})"
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for name, child in self._children.items():
+            lines += [name, *_options(child)] if isinstance(child, Choice) else [f"{name}: {child}"]
+        return "\n".join(lines)
+
+
+def _options(choice: Choice) -> Iterator[str]:
+    for label, space in zip(choice.labels, choice.spaces, strict=True):
+        last = label is choice.labels[-1]
+        yield f"{'└─' if last else '├─'} {label!r}"
+        inner = str(space).splitlines()
+        tops = [i for i, line in enumerate(inner) if line[0] not in "├└│ "]
+        for i, line in enumerate(inner):
+            after = "   " if tops and i >= tops[-1] else "│  "
+            mark = ("└─ " if i == tops[-1] else "├─ ") if i in tops else after
+            yield ("   " if last else "│  ") + mark + line
+
+
+def _example(domain: Parameter | Choice) -> str:
+    if isinstance(domain, Choice):
+        return "one of " + ", ".join(map(repr, domain.labels[:8]))
+    return str(domain)
+
+
+def _check_names(root: Space) -> None:
+    """A name means one variable: one domain everywhere, and at most once on a path."""
+    domains: dict[str, Parameter | Choice] = {}
+
+    def names_below(space: Space) -> dict[str, str]:
+        """Each name in `space` and below it, with the words for where it stands."""
+        mine: dict[str, str] = {}
+        for name, child in space._children.items():
+            known = domains.setdefault(name, child)
+            if known != child:
+                raise SpaceError(
+                    f"parameter {name!r} has two domains, {_brief(known)} and {_brief(child)}; a name means one "
+                    "variable everywhere: give both the same domain, or rename one"
+                )
+            _claim(name, "here", mine)
+            if isinstance(child, Choice):
+                below: dict[str, str] = {}
+                for label, sub in zip(child.labels, child.spaces, strict=True):
+                    below.update(dict.fromkeys(names_below(sub), f"under {name}={label!r}"))
+                for other, where in below.items():
+                    _claim(other, where, mine)
+        return mine
+
+    names_below(root)
+
+
+def _claim(name: str, where: str, taken: dict[str, str]) -> None:
+    if name in taken:
+        raise SpaceError(
+            f"parameter {name!r} occurs twice on one path, {taken[name]} and {where}; rename one of the two"
+        )
+    taken[name] = where
+
+
+def _brief(domain: Parameter | Choice) -> str:
+    return f"a choice of {list(domain.labels)}" if isinstance(domain, Choice) else str(domain)
+
+
+def _merge(locations: set[Location], variables: Mapping[str, Parameter | Choice]) -> Condition:
+    """Where *all* options of a choice hold a variable, it is active whenever the choice is: say so."""
+    found = set(locations)
+    for location in sorted(locations, key=len, reverse=True):
+        for depth in range(len(location), 0, -1):
+            prefix, (choice, _) = location[: depth - 1], location[depth - 1]
+            domain = variables[choice]
+            assert isinstance(domain, Choice)
+            siblings = {(*prefix, (choice, o)) for o in range(len(domain.labels))}
+            if not siblings <= found:
+                break
+            found = (found - siblings) | {prefix}
+    return tuple(sorted(found, key=lambda location: (len(location), location)))
+
+
+def _child_from_dict(name: str, form: Any) -> Parameter | Choice:
+    kinds = "'real', 'integer', 'categorical' or 'choice'"
+    if not isinstance(form, Mapping) or "type" not in form:
+        raise SpaceError(f"parameter {name!r}: expected a mapping with a 'type' ({kinds}), got {form!r}")
+    rest = {key: value for key, value in form.items() if key != "type"}
+    try:
+        match form["type"]:
+            case "real":
+                return Real(rest.pop("low"), rest.pop("high"), **rest)
+            case "integer":
+                return Integer(rest.pop("low"), rest.pop("high"), **rest)
+            case "categorical":
+                return Categorical(**rest)
+            case "choice":
+                pairs = rest.pop("options")
+                items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
+                check_labels((label for label, _ in items), "Choice options")
+                return Choice({label: Space.from_dict(sub) for label, sub in items}, **rest)
+    except SpaceError as error:
+        raise SpaceError(f"parameter {name!r}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise SpaceError(f"parameter {name!r}: {form!r} is not a {form['type']}: {error}") from None
+    raise SpaceError(f"parameter {name!r}: type {form['type']!r} is not {kinds}")

@@ -1,0 +1,1 @@
+"""Studies in a database: tasks, storages, tickets, workers, and the process that supervises them."""

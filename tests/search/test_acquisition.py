@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from addtree.search.acquisition import beta, log_expected_improvement, lowest, ucb
+from tests.strategies import differences
+
+MEAN = np.array([-1.0, 0.0, 0.3, 2.0, 5.0, 40.0])
+VARIANCE = np.array([0.5, 1.0, 1e-3, 2.0, 0.2, 1.0])
+ACQUISITIONS = {
+    "ucb": ucb(np.array(1.3)),
+    "ucb each": ucb(np.linspace(0.1, 2.0, 6)),
+    "logei": log_expected_improvement(0.25),
+    "lowest": lowest,
+}
+
+
+@pytest.mark.parametrize("name", ACQUISITIONS)
+def test_derivatives(name):
+    acquisition = ACQUISITIONS[name]
+    _, by_mean, by_variance = acquisition(MEAN, VARIANCE)
+    numeric = np.diagonal(differences(lambda m: acquisition(m, VARIANCE)[0], MEAN, step=1e-6))
+    np.testing.assert_allclose(by_mean, numeric, rtol=1e-5, atol=1e-8)
+    numeric = np.diagonal(differences(lambda v: acquisition(MEAN, np.exp(v))[0], np.log(VARIANCE), step=1e-6))
+    np.testing.assert_allclose(by_variance * VARIANCE, numeric, rtol=1e-5, atol=1e-8)
+
+
+def test_log_ei_is_the_naive_formula_where_that_is_accurate():
+    target, mean = 0.4, np.linspace(-6.0, 1.9, 40)
+    sigma = np.linspace(0.5, 2.0, 40)
+    u = (target - mean) / sigma
+    naive = np.log(sigma * (norm.pdf(u) + u * norm.cdf(u)))
+    np.testing.assert_allclose(log_expected_improvement(target)(mean, sigma**2)[0], naive, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("u", [-0.5, -0.999, -1.001, -5.0, -50.0, -9.99e3, -1.01e4, -1e5])
+def test_log_ei_is_exact_where_the_improvement_underflows(u):
+    """h(u) = φ(u) ∫ s exp(us - s²/2) ds over s > 0; with v = -us the integral is ∫ v exp(-v - v²/2u²) dv / u²."""
+    integral = quad(lambda v: v * np.exp(-v - 0.5 * (v / u) ** 2), 0.0, np.inf, epsabs=0, epsrel=1e-12)[0]
+    exact = norm.logpdf(u) + np.log(integral) - 2.0 * np.log(-u)
+    value, by_mean, _ = log_expected_improvement(u)(np.zeros(1), np.ones(1))
+    assert value[0] == pytest.approx(exact, rel=1e-10)
+    if u <= -50:  # asymptotically φ(u)/u² (1 - 3/u² + 15/u⁴)
+        series = norm.logpdf(u) - 2.0 * np.log(-u) + np.log1p(-3.0 / u**2 + 15.0 / u**4 - 105.0 / u**6)
+        assert value[0] == pytest.approx(series, rel=1e-12, abs=1e-7)
+        assert by_mean[0] == pytest.approx(u - 2.0 / -u, rel=1e-3)
+
+
+def test_log_ei_grows_with_the_gain_and_with_the_doubt():
+    acquisition = log_expected_improvement(0.0)
+    means = np.linspace(-3, 300, 500)
+    assert np.all(np.diff(acquisition(means, np.ones(500))[0]) < 0)
+    assert np.all(np.diff(acquisition(np.full(500, 2.0), np.linspace(1e-6, 5, 500))[0]) > 0)
+    assert np.all(np.isfinite(acquisition(np.array([0.0, 1.0, 1e3]), np.zeros(3))[0]))
+
+
+def test_ucb_is_the_papers():
+    value, _, _ = ucb(beta(np.array([2.0]), 7))(np.array([0.3]), np.array([0.25]))
+    assert value[0] == pytest.approx(-0.3 + np.sqrt(0.2 * 2.0 * np.log(14.0)) * 0.5)
+    assert np.isfinite(ucb(np.array(1.0))(np.zeros(1), np.zeros(1))[2]).all()
+
+
+def test_a_known_point_is_worth_its_mean():
+    value, _, _ = lowest(MEAN, VARIANCE)
+    np.testing.assert_array_equal(value, -MEAN)

@@ -1,0 +1,103 @@
+import numpy as np
+
+from addtree import Choice, Real, Space
+from addtree.search.candidates import candidates, neglected, within
+from addtree.space.encoding import Encoding
+
+unit = Real(0, 1)
+SPACE = Space(x=unit, c=Choice(a=Space(y=unit, s=unit), b=Space(z=unit, s=unit), e=Space()))
+
+
+def test_candidates_lie_anywhere_near_the_best_and_across_branches():
+    encoding = Encoding(SPACE)
+    X = encoding.encode([{"x": 0.5, "c": "a", "y": 0.25, "s": 0.75}, {"x": 0.1, "c": "b", "z": 0.9, "s": 0.2}])
+    rng = np.random.default_rng(0)
+    found = encoding.snap(candidates(encoding, X, np.array([0.0, 1.0]), rng))
+    j = {name: i for i, name in enumerate(encoding.names)}
+    best = X[0]
+    with np.errstate(invalid="ignore"):
+        near = np.nanmax(np.abs(found - best), axis=1) < 0.05
+    assert np.sum(near & (found[:, j["c"]] == 0)) > 10
+    flipped = (found[:, j["c"]] == 1) & (found[:, j["x"]] == 0.5) & (found[:, j["s"]] == 0.75)
+    assert flipped.any()  # what both options have in common stays
+    assert np.any((found[:, j["c"]] == 2) & (found[:, j["x"]] == 0.5))
+    assert {0.0, 1.0, 2.0} == set(found[:, j["c"]])
+
+
+def test_what_a_new_option_opens_may_come_from_the_best_seen_there():
+    encoding = Encoding(SPACE)
+    X = encoding.encode([{"x": 0.5, "c": "a", "y": 0.25, "s": 0.75}, {"x": 0.1, "c": "b", "z": 0.9, "s": 0.2}])
+    x, z = encoding.index["x"], encoding.index["z"]
+    found = np.concatenate([candidates(encoding, X, np.arange(2.0), np.random.default_rng(i)) for i in range(5)])
+    flipped = found[(found[:, x] == 0.5) & ~np.isnan(found[:, z])]
+    assert np.any(flipped[:, z] == 0.9)
+    assert np.any(flipped[:, z] != 0.9)
+
+
+def test_without_observations_there_are_candidates_too():
+    encoding = Encoding(SPACE)
+    found = candidates(encoding, np.empty((0, encoding.n_columns)), np.empty(0), np.random.default_rng(0))
+    assert len(found) > 50
+    for row in found[:10]:
+        SPACE.validate(encoding.decode(row))
+
+
+def test_nothing_given_is_changed():
+    encoding = Encoding(SPACE)
+    X = encoding.sample(5, np.random.default_rng(1))
+    before = X.copy()
+    candidates(encoding, X, np.arange(5.0), np.random.default_rng(0))
+    np.testing.assert_array_equal(X, before)
+
+
+def seen(*counts):
+    """Rows and values with so many evaluations of each option of SPACE, the last of them the worst."""
+    encoding, rng = Encoding(SPACE), np.random.default_rng(0)
+    X = np.concatenate([encoding.enter(encoding.sample(n, rng), 1 + o, rng) for o, n in enumerate(counts)])
+    return encoding, X, np.repeat(np.arange(len(counts), dtype=float), counts)
+
+
+def test_the_option_seen_least_is_the_most_neglected():
+    rng = np.random.default_rng(0)
+
+    def found(*counts):
+        encoding, X, _ = seen(*counts)
+        return neglected(encoding, X, rng.random(len(X)), rng)
+
+    assert found(20, 2, 4) == [2, 3, 1]
+    assert found(20, 4, 0) == [3, 2, 1]
+    assert {found(20, 0, 0)[0] for _ in range(20)} == {2, 3}
+    assert neglected(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), rng) == []
+
+
+def test_what_counts_is_the_share_of_an_option():
+    nested = Space(c=Choice(a=Space(d=Choice({i: Space(y=unit) for i in range(3)})), b=Space(z=unit)))
+    encoding, rng = Encoding(nested), np.random.default_rng(0)
+    nodes = [n for n, node in enumerate(nested.nodes) if len(node.location) == 2]
+    b = next(n for n, node in enumerate(nested.nodes) if node.location == (("c", 1),))
+    X = np.concatenate(
+        [encoding.enter(encoding.sample(n, rng), node, rng) for node, n in [*((d, 3) for d in nodes), (b, 4)]]
+    )
+    assert neglected(encoding, X, rng.random(len(X)), rng)[-1] == b  # 4 of 13 are more than its quarter; a has 9
+
+
+def test_an_option_that_always_fails_is_left_alone_one_that_failed_once_is_not():
+    rng = np.random.default_rng(0)
+    assert neglected(*seen(20, 10, 3), rng) == [2, 1]
+    assert neglected(*seen(20, 10, 1), rng) == [3, 2, 1]
+    encoding, X, value = seen(20, 10, 3)
+    value[-1] = 0.5
+    assert neglected(encoding, X, value, rng) == [3, 2, 1]
+
+
+def test_candidates_within_a_branch_are_all_there_and_valid():
+    nested = Space(c=Choice(a=Space(y=unit), b=Space(d=Choice(p=Space(u=unit), q=Space(v=unit)), w=unit)), x=unit)
+    encoding, rng = Encoding(nested), np.random.default_rng(0)
+    X = encoding.sample(12, rng)
+    for node in range(1, len(nested.nodes)):
+        found = encoding.snap(within(encoding, X, np.arange(12.0), node, rng))
+        assert encoding.inside(found, node).all()
+        for row in found:
+            nested.validate(encoding.decode(row))
+    x = encoding.index["x"]
+    assert np.sum(np.abs(found[:, x] - X[0, x]) < 1e-4) > 5  # incumbents, brought there with the rest kept

@@ -1,0 +1,52 @@
+import numpy as np
+
+from addtree import Categorical, Choice, Real, Space
+from addtree.search.design import _deal, design_size, initial_design, node_shares, visits_needed
+from addtree.space.encoding import Encoding
+
+unit = Real(0, 1)
+
+
+def test_cover_counts_what_it_takes_to_see_every_option():
+    nested = Choice(a=Space(d=Choice({1: Space(), 2: Space(), 3: Space()})), b=Space())
+    assert visits_needed(Encoding(Space(c=nested)))[0] == 4
+    assert visits_needed(Encoding(Space(c=nested, e=Choice({i: Space() for i in range(6)}))))[0] == 6
+    assert visits_needed(Encoding(Space(x=unit)))[0] == 1
+    assert design_size(Encoding(Space(x=unit))) == 8
+    assert design_size(Encoding(Space(c=Choice({i: Space() for i in range(100)})))) == 24
+
+
+def test_a_node_has_a_share_in_proportion_to_what_lies_below():
+    nested = Choice(a=Space(d=Choice({1: Space(), 2: Space(), 3: Space()})), b=Space())
+    np.testing.assert_allclose(node_shares(Encoding(Space(c=nested))), [1, 3 / 4, 1 / 4, 1 / 4, 1 / 4, 1 / 4])
+    encoding = Encoding(Space(c=nested, e=Choice(u=Space(), v=Space())))
+    X = initial_design(encoding, 40, np.random.default_rng(0))
+    found = [np.mean(encoding.inside(X, i)) for i in range(len(encoding.space.nodes))]
+    np.testing.assert_allclose(found, node_shares(encoding), atol=0.06)
+
+
+def test_no_option_gets_two_before_every_one_has_one():
+    rng = np.random.default_rng(0)
+    for n in range(1, 12):
+        counts = np.bincount(_deal(np.array([5.0, 1.0, 1.0]), n, rng).astype(int), minlength=3)
+        assert counts.sum() == n
+        assert np.all(counts[counts > 1].size == 0 or counts.min() >= 1)
+    assert np.bincount(_deal(np.array([5.0, 1.0, 1.0]), 14, rng).astype(int)).tolist() == [10, 2, 2]
+
+
+def test_numbers_are_a_latin_hypercube_in_every_branch_and_categories_are_balanced():
+    space = Space(x=unit, m=Categorical(["u", "v"]), c=Choice(a=Space(y=unit), b=Space(z=unit)))
+    encoding = Encoding(space)
+    X = initial_design(encoding, 12, np.random.default_rng(0))
+    for name, n in (("x", 12), ("y", 6), ("z", 6)):
+        u = X[:, encoding.index[name]]
+        u = u[~np.isnan(u)]
+        assert sorted(np.floor(u * n)) == list(range(n))
+    assert np.sum(X[:, encoding.index["m"]] == 0) == 6
+
+
+def test_a_design_is_reproducible():
+    encoding = Encoding(Space(x=unit, c=Choice(a=Space(y=unit), b=Space())))
+    one, other, third = (initial_design(encoding, 9, np.random.default_rng(s)) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(one, third, equal_nan=True)

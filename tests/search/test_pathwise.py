@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from addtree import Categorical, Choice, Real, Space
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Hyperparameters
+from addtree.search.pathwise import SamplePath
+from tests.strategies import COVARIANCES, build, data
+
+SPACE = Space(
+    x=Real(0, 1),
+    m=Categorical(["p", "q"]),
+    c=Choice(a=Space(y=Real(0, 1)), b=Space()),
+    d=Choice({1: Space(z=Real(0, 1)), 2: Space()}),
+)
+DRAWS = 400
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_many_draws_have_the_moments_of_the_posterior(covariance):
+    encoding, k = build(SPACE, covariance)
+    rows, z = data(encoding, k, 6, 0)
+    hyper = Hyperparameters(np.linspace(0.5, 1.5, len(k.terms)), np.full(k.n_scales, 0.4), 0.05)
+    posterior = Posterior.from_data(k, hyper, rows, z)
+    queries = k.rows(encoding.sample(12, np.random.default_rng(2)))
+    rng = np.random.default_rng(3)
+    draws = np.array([SamplePath(posterior, rng).predict(queries)[0] for _ in range(DRAWS)])
+    mean, variance = posterior.predict(queries)
+    away = (draws.mean(axis=0) - mean) / np.sqrt(variance / DRAWS)
+    assert np.max(np.abs(away)) < 4.5
+    assert np.sqrt(np.mean(away**2)) < 2.5
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.3)
+    assert np.mean(draws.var(axis=0) / variance) == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_draw_goes_through_data_without_noise_and_is_reproducible():
+    encoding, k = build(SPACE, "additive+interactions")
+    rows, z = data(encoding, k, 6, 0)
+    hyper = Hyperparameters(np.ones(len(k.terms)), np.full(k.n_scales, 0.4), 1e-10)
+    posterior = Posterior.from_data(k, hyper, rows, z)
+    one, other = (SamplePath(posterior, np.random.default_rng(5)).predict(rows) for _ in range(2))
+    np.testing.assert_allclose(one[0], z, atol=1e-3)
+    np.testing.assert_array_equal(one, other)
+    assert not one[1].any()
+
+
+def test_a_draw_of_an_additive_model_adds_up_over_terms():
+    encoding, k = build(SPACE, "additive")
+    rows, z = data(encoding, k, 6, 0)
+    hyper = Hyperparameters(np.ones(len(k.terms)), np.full(k.n_scales, 0.4), 1e-2)
+    path = SamplePath(Posterior.from_data(k, hyper, rows, z), np.random.default_rng(5))
+    X = encoding.sample(8, np.random.default_rng(6))
+    whole = k.rows(X)
+    total = np.zeros(8)
+    for t in range(len(k.terms)):
+        counted = np.zeros_like(whole.active)
+        counted[:, t] = whole.active[:, t]
+        total += path.at(X, counted)(X)[0]
+    np.testing.assert_allclose(total, path.predict(whole)[0], atol=1e-6)

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from addtree import Choice, Real, Space
+from addtree.errors import OptionError
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Hyperparameters
+from addtree.search.pathwise import SamplePath
+from addtree.search.policy import _goal, check_acquisition, suggest
+from tests.strategies import COVARIANCES, build
+
+unit = Real(0, 1)
+SPACE = Space(x=unit, c=Choice(a=Space(y=unit), b=Space(z=unit), e=Space()))
+PAIRS = [(c, a) for c in COVARIANCES for a in ("logei", "ucb", "thompson")] + [("additive", "additive-ucb")]
+
+
+def setting(covariance, seed=0):
+    encoding, k = build(SPACE, covariance)
+    rng = np.random.default_rng(seed)
+    X, z = encoding.sample(12, rng), rng.normal(size=12)
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), 1e-4)
+    return encoding, k, Posterior.from_data(k, hyper, k.rows(X), z), X, z
+
+
+def ask(acquisition, encoding, posterior, X, z, *, seed=0, turn=1, taken=frozenset()):
+    rng = np.random.default_rng(seed)
+    return suggest(acquisition, posterior, encoding, X, z, taken=set(taken), turn=turn, rng=rng)
+
+
+@pytest.mark.parametrize(("covariance", "acquisition"), PAIRS)
+def test_a_suggestion_is_a_configuration_and_reproducible(covariance, acquisition):
+    encoding, _, posterior, X, z = setting(covariance)
+    one, other = (ask(acquisition, encoding, posterior, X, z) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    SPACE.validate(encoding.decode(one))
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_thompson_suggestion_is_the_least_of_its_draw(covariance, seed):
+    encoding, k, posterior, X, z = setting(covariance)
+    path = SamplePath(posterior, np.random.default_rng(seed))  # the same draw: `suggest` draws it first
+    row = ask("thompson", encoding, posterior, X, z, seed=seed)
+    anywhere = k.rows(encoding.sample(3000, np.random.default_rng(99)))
+    draw = path.predict(anywhere)[0]
+    found = path.predict(k.rows(row[None]))[0][0]
+    assert found <= draw.min() + 0.05 * np.ptp(draw)
+
+
+@pytest.mark.parametrize(("covariance", "acquisition"), PAIRS)
+def test_nothing_taken_is_suggested(covariance, acquisition):
+    encoding, _, posterior, X, z = setting(covariance)
+    first = ask(acquisition, encoding, posterior, X, z)
+    taken = set(encoding.keys(first[None]))
+    second = ask(acquisition, encoding, posterior, X, z, taken=taken)
+    assert second is None or encoding.keys(second[None])[0] not in taken
+
+
+def test_logei_beats_every_random_row():
+    from addtree.search.acquisition import log_expected_improvement
+
+    encoding, k, posterior, X, z = setting("additive+interactions")
+    goal = log_expected_improvement(float(posterior.means().min()))
+    row = ask("logei", encoding, posterior, X, z, turn=9)
+    anywhere = goal(*posterior.predict(k.rows(encoding.sample(2000, np.random.default_rng(9)))))[0]
+    assert goal(*posterior.predict(k.rows(row[None])))[0][0] >= anywhere.max() - 1e-6
+
+
+def test_suggestions_take_turns():
+    from addtree.search.acquisition import log_expected_improvement
+
+    encoding, k, posterior, X, z = setting("additive+interactions")
+    goal = log_expected_improvement(float(posterior.means().min()))
+    plain, lower, local = (ask("logei", encoding, posterior, X, z, turn=turn) for turn in (9, 13, 11))
+    by_goal = [goal(*posterior.predict(k.rows(row[None])))[0][0] for row in (plain, lower, local)]
+    assert by_goal[0] >= max(by_goal[1:])
+    best, c = X[np.argmin(z)], encoding.index["c"]
+    assert local[c] == best[c]  # close to the best means in its branch
+    usual, further = (_goal("logei", posterior, encoding, X, z, turn) for turn in (9, 13))
+    moments = posterior.predict(k.rows(encoding.sample(50, np.random.default_rng(3))))
+    assert np.all(further(*moments)[0] < usual(*moments)[0])  # a lower target is harder to improve on
+
+
+def test_a_neglected_branch_has_its_turn_again():
+    encoding, k, _, X, _ = setting("additive+interactions")
+    c = encoding.index["c"]
+    X = np.concatenate([encoding.enter(encoding.sample(30, np.random.default_rng(1)), 1, np.random.default_rng(2)), X])
+    X = X[(X[:, c] == 0) | (np.cumsum(X[:, c] != 0) <= 2)]
+    seen = set(X[:, c])
+    z = np.where(X[:, c] == 0, -1.0, 3.0) + 0.01 * X[:, encoding.index["x"]]
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 3.0), 1e-6)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), z)
+    taken = set(encoding.keys(X))
+    options = [ask("logei", encoding, posterior, X, z, turn=turn, taken=taken)[c] for turn in (36, 45, 37, 38, 39)]
+    assert options[0] != 0
+    assert options[1] != 0
+    assert options[2:] == [0.0, 0.0, 0.0]
+    assert 0.0 in seen
+
+
+def test_an_option_with_nothing_new_to_offer_does_not_take_the_turn_of_others():
+    space = Space(c=Choice(a=Space(y=unit), b=Space(z=unit), none=Space()))
+    encoding, k = build(space, "additive+interactions")
+    rng = np.random.default_rng(0)
+    X = np.concatenate([encoding.enter(encoding.sample(n, rng), node, rng) for node, n in ((1, 20), (2, 4), (3, 1))])
+    z = np.where(X[:, encoding.index["c"]] == 0, -1.0, 3.0) + 0.01 * rng.normal(size=len(X))
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 3.0), 1e-6)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), z)
+    found = [ask("logei", encoding, posterior, X, z, turn=turn, taken=encoding.keys(X)) for turn in (36, 39)]
+    assert [encoding.decode(row)["c"] for row in found] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("acquisition", "covariance", "words"),
+    [
+        ("ei", "additive", ["'ei'", "'logei', 'ucb', 'additive-ucb', 'thompson'"]),
+        ("additive-ucb", "independent", ["adds up over vertices", "covariance='additive'", "acquisition='ucb'"]),
+        ("additive-ucb", "additive+interactions", ["adds up over vertices"]),
+    ],
+)
+def test_an_acquisition_that_does_not_fit_says_what_would(acquisition, covariance, words):
+    with pytest.raises(OptionError) as caught:
+        check_acquisition(acquisition, covariance)
+    for word in words:
+        assert word in str(caught.value)

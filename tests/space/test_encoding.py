@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from addtree import Categorical, Choice, Integer, Real, Space
+from addtree.errors import ConfigError
+from addtree.space.encoding import Encoding
+
+
+@pytest.fixture
+def encoding():
+    return Encoding(
+        Space(
+            x=Real(0, 4),
+            c=Choice(a=Space(), b=Space(k=Integer(1, 3), d=Choice({1: Space(y=Real(0, 1)), 2: Space()}))),
+            m=Categorical(["p", "q"]),
+        )
+    )
+
+
+def test_columns_are_variables_breadth_first(encoding):
+    assert encoding.names == ("x", "c", "m", "k", "d", "y")
+    assert encoding.n_codes.tolist() == [0, 2, 2, 0, 2, 0]
+    assert encoding.is_numeric.tolist() == [True, False, False, True, False, True]
+    assert encoding.is_choice.tolist() == [False, True, False, False, True, False]
+
+
+def test_inactive_is_nan(encoding):
+    X = encoding.encode([{"x": 1, "c": "a", "m": "q"}, {"x": 4, "c": "b", "m": "p", "k": 2, "d": 1, "y": 0.25}])
+    nan = np.nan
+    np.testing.assert_array_equal(X, [[0.25, 0, 1, nan, nan, nan], [1.0, 1, 0, 0.5, 0, 0.25]])
+
+
+def test_encode_validates(encoding):
+    with pytest.raises(ConfigError, match="'k'"):
+        encoding.encode([{"x": 1, "c": "a", "m": "q", "k": 2}])
+
+
+def test_equal_keys_are_one_configuration(encoding):
+    X = encoding.encode([{"x": 1, "c": "a", "m": "q"}] * 2 + [{"x": 1, "c": "a", "m": "p"}])
+    X[1, 0] += 1e-14
+    X[2, 0] += 1e-6
+    one, other, third = encoding.keys(X)
+    assert one == other != third
+    zero = np.array([[0.0, 0.0, 0.0, np.nan, np.nan, np.nan]])
+    assert encoding.keys(-zero) == encoding.keys(zero)
+
+
+def test_clear_and_fill_keep_to_what_hangs_below_a_node(encoding):
+    X = encoding.encode([{"x": 4, "c": "b", "m": "p", "k": 2, "d": 1, "y": 0.25}])
+    b = encoding.node_choices[0][0][1][1]
+    assert [encoding.names[j] for j in encoding.below[b]] == ["k", "d", "y"]
+    encoding.clear(X, b, np.array([0]))
+    np.testing.assert_array_equal(np.isnan(X[0]), [False, False, False, True, True, True])
+    encoding.fill(X, b, np.array([0]), np.random.default_rng(0))
+    encoding.space.validate(encoding.decode(encoding.snap(X)[0]))
+
+
+def test_options_are_drawn_alike(encoding):
+    X = encoding.sample(2000, np.random.default_rng(0))
+    assert np.mean(X[:, 1]) == pytest.approx(0.5, abs=0.05)
+    assert np.nanmean(X[:, 0]) == pytest.approx(0.5, abs=0.05)
+
+
+def test_entering_a_node_takes_the_options_to_it_and_keeps_the_rest():
+    unit = Real(0, 1)
+    nested = Space(x=unit, c=Choice(a=Space(y=unit), b=Space(d=Choice(p=Space(u=unit), q=Space(v=unit)))))
+    encoding, rng = Encoding(nested), np.random.default_rng(0)
+    X = encoding.sample(30, rng)
+    before = X.copy()
+    for node, entry in enumerate(nested.nodes):
+        found = encoding.enter(X, node, rng)
+        assert encoding.inside(found, node).all()
+        np.testing.assert_array_equal(found[:, encoding.index["x"]], X[:, encoding.index["x"]])
+        already = encoding.inside(X, node)
+        np.testing.assert_array_equal(found[already], X[already])
+        assert 0 < already.sum() <= 30 - 5 * (len(entry.location) > 0)
+        for row in found:
+            nested.validate(encoding.decode(row))
+    np.testing.assert_array_equal(X, before)
