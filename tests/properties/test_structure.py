@@ -21,7 +21,7 @@ from addtree._optuna.codec import Inferred, distribution_of
 from addtree._optuna.structure import Gate, Seen, infer
 from addtree.configspace import from_configspace
 from addtree.problems import synthetic
-from addtree.space.space import Location
+from addtree.space.tree import Location
 from benchmarks.tasks import load, matching
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "configspace"

@@ -24,7 +24,7 @@ import numpy as np
 
 from addtree.errors import OptionError
 from addtree.space.encoding import Encoding
-from addtree.space.space import Location
+from addtree.space.tree import Location
 
 Kind = Literal["main", "offset", "interaction", "path"]
 KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")

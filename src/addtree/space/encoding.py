@@ -8,18 +8,18 @@ This is the only module that converts between configurations and arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from addtree._types import Array
+from addtree._types import Array, Index, Mask
 from addtree.space.parameters import Integer, Real
 from addtree.space.space import Choice, Config, Space
+from addtree.space.tree import Node
 
-_SAME = 12  # decimals of the unit interval: codes that agree to so many are one configuration
+_KEY_DECIMALS = 12  # Codes that agree to this many decimals of the unit interval are one configuration.
 
 
 class Encoding:
@@ -67,17 +67,10 @@ class Encoding:
 
     def decode(self, row: Array) -> dict[str, Any]:
         """One row of X to a configuration of plain Python values."""
-        config: dict[str, Any] = {}
-        queue = [0]
-        for i in queue:
-            node = self.space.nodes[i]
-            for name in node.parameters:
-                config[name] = self.space.variables[name].decode(float(row[self.index[name]]))
-            for name, options in node.choices:
-                option = int(row[self.index[name]])
-                config[name] = self.space.variables[name].decode(option)
-                queue.append(options[option])
-        return config
+        variables, index = self.space.variables, self.index
+        return {
+            name: variables[name].decode(float(row[index[name]])) for i, node in self.walk(row) for name in node.names
+        }
 
     def snap(self, X: Array) -> Array:
         """The same rows with every number clipped to its range and every integer at a whole value."""
@@ -99,24 +92,39 @@ class Encoding:
         self.fill(X, 0, np.arange(n), rng)
         return self.snap(X)
 
-    def fill(self, X: Array, node: int, rows: NDArray[np.intp], rng: np.random.Generator) -> None:
-        """Write random codes into `X[rows]` for everything that hangs at and below a node (not snapped)."""
-        queue = [(node, rows)]
-        for i, at in queue:
+    def fill(self, X: Array, node: int, rows: Index, rng: np.random.Generator) -> None:
+        """Write random codes into `X[rows]` for everything at and below a node; integers are not yet snapped."""
+        for i, reached in self.walk_rows(X, node, rows):
             for j in self.node_columns[i]:
-                X[at, j] = rng.random(len(at)) if self.is_numeric[j] else rng.integers(self.n_codes[j], size=len(at))
+                k = len(reached)
+                X[reached, j] = rng.random(k) if self.is_numeric[j] else rng.integers(self.n_codes[j], size=k)
             for j, options in self.node_choices[i]:
-                X[at, j] = picks = rng.integers(len(options), size=len(at))
-                for o, child in enumerate(options):
-                    if len(chosen := at[picks == o]):
-                        queue.append((child, chosen))
+                X[reached, j] = rng.integers(len(options), size=len(reached))
 
-    def clear(self, X: Array, node: int, rows: NDArray[np.intp]) -> None:
-        """Make everything that hangs at and below a node inactive in `X[rows]`."""
+    # ------------------------------------------------------------------ the tree
+
+    def walk(self, row: Array) -> Iterator[tuple[int, Node]]:
+        """The nodes that a row activates, parents first; a choice is read after its node was visited."""
+        return self.space.tree.walk(lambda name: int(row[self.index[name]]))
+
+    def walk_rows(self, X: Array, node: int, rows: Index) -> Iterator[tuple[int, Index]]:
+        """The nodes that `X[rows]` activate at and below a node, each with the rows that reach it, parents first.
+
+        The choices of a node are read after it was visited, so that the caller can write them there.
+        """
+        queue = [(node, rows)]
+        for i, reached in queue:
+            yield i, reached
+            for j, options in self.node_choices[i]:
+                taken = X[reached, j]
+                queue += [(child, chosen) for o, child in enumerate(options) if len(chosen := reached[taken == o])]
+
+    def clear(self, X: Array, node: int, rows: Index) -> None:
+        """Make everything at and below a node inactive in `X[rows]`."""
         X[np.ix_(rows, self.below[node])] = np.nan
 
     def enter(self, X: Array, node: int, rng: np.random.Generator) -> Array:
-        """The same rows with the options taken that lead to a node; what they open is drawn at random (not snapped)."""
+        """The same rows with the options that lead to a node; what these open is drawn at random, not yet snapped."""
         X = X.copy()
         here = 0
         for name, option in self.space.nodes[node].location:
@@ -130,8 +138,8 @@ class Encoding:
             self.fill(X, here, rows, rng)
         return X
 
-    def inside(self, X: Array, node: int) -> NDArray[np.bool_]:
-        """Which rows have the options taken that lead to a node."""
+    def inside(self, X: Array, node: int) -> Mask:
+        """Which rows activate a node."""
         location = self.space.nodes[node].location
         columns, codes = [self.index[name] for name, _ in location], [option for _, option in location]
         return np.asarray(np.all(X[:, columns] == codes, axis=1))
@@ -147,19 +155,18 @@ class Encoding:
         return tuple(tuple((self.index[name], opts) for name, opts in node.choices) for node in self.space.nodes)
 
     @cached_property
-    def below(self) -> tuple[NDArray[np.intp], ...]:
+    def below(self) -> tuple[Index, ...]:
         """Per node, the columns at it and below it."""
-        sets: list[set[int]] = [set() for _ in self.space.nodes]
-        for i in range(len(sets) - 1, -1, -1):
-            sets[i].update(self.node_columns[i])
-            for j, options in self.node_choices[i]:
-                sets[i].add(j)
-                sets[i].update(*(sets[o] for o in options))
-        return tuple(np.array(sorted(s), dtype=np.intp) for s in sets)
+
+        def columns(i: int, below: list[list[set[int]]]) -> set[int]:
+            own = {*self.node_columns[i], *(j for j, _ in self.node_choices[i])}
+            return own.union(*(found for options in below for found in options))
+
+        return tuple(np.array(sorted(found), dtype=np.intp) for found in self.space.tree.fold(columns))
 
     def keys(self, X: Array) -> list[bytes]:
         """A key per row; equal keys are one configuration."""
-        rounded = np.round(np.where(np.isnan(X), -1.0, X), _SAME) + 0.0  # -0.0 becomes 0.0
+        rounded = np.round(np.where(np.isnan(X), -1.0, X), _KEY_DECIMALS) + 0.0  # -0.0 becomes 0.0
         return [row.tobytes() for row in rounded]
 
     def enumerate(self) -> Array:

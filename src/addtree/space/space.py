@@ -1,16 +1,10 @@
-"""Conditional spaces: parameters, choices whose options open subspaces, and what follows from the tree.
-
-Words: a *node* is one `Space` of the tree (the root, or what one option opens). A *location* is how to get to a node:
-the (choice, option position) pairs from the root. A *vertex* is a maximal set of parameters with one activity
-condition; for a strict tree the vertices are the paper's.
-"""
+"""Conditional spaces: parameters, and choices whose options open subspaces."""
 
 from __future__ import annotations
 
 import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -28,10 +22,9 @@ from addtree.space.parameters import (
     find_label,
     same_labels,
 )
+from addtree.space.tree import Condition, Node, Tree, Vertex
 
 Config: TypeAlias = Mapping[str, Any]
-Location: TypeAlias = tuple[tuple[str, int], ...]
-Condition: TypeAlias = tuple[Location, ...]
 
 
 class Choice:
@@ -82,23 +75,6 @@ class Choice:
         return f"Choice({dict(zip(self.labels, self.spaces, strict=True))!r})"
 
 
-@dataclass(frozen=True)
-class Node:
-    """One `Space` of the tree; `choices` pairs a name with the numbers of the nodes its options open."""
-
-    location: Location
-    parameters: tuple[str, ...]
-    choices: tuple[tuple[str, tuple[int, ...]], ...]
-
-
-@dataclass(frozen=True)
-class Vertex:
-    """Parameters that are always active together, and when: at any of the locations of `condition`."""
-
-    names: tuple[str, ...]
-    condition: Condition
-
-
 class Space:
     """A conditional space. Immutable; `str(space)` draws the tree.
 
@@ -141,79 +117,59 @@ class Space:
         return self._children
 
     @cached_property
+    def tree(self) -> Tree:
+        """The nodes of the tree, and how to traverse them."""
+        return Tree.grow(self._children, _opened)
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         """Every node of the tree, breadth-first; the root is node 0."""
-        found: list[tuple[Location, Space]] = [((), self)]
-        nodes: list[Node] = []
-        while len(nodes) < len(found):
-            location, space = found[len(nodes)]
-            choices = []
-            for name, child in space._children.items():
-                if isinstance(child, Choice):
-                    first = len(found)
-                    found += [((*location, (name, o)), sub) for o, sub in enumerate(child.spaces)]
-                    choices.append((name, tuple(range(first, len(found)))))
-            own = tuple(name for name, child in space._children.items() if not isinstance(child, Choice))
-            nodes.append(Node(location, own, tuple(choices)))
-        return tuple(nodes)
+        return self.tree.nodes
 
     @cached_property
     def variables(self) -> Mapping[str, Parameter | Choice]:
         """Every parameter and choice of the whole tree by name, breadth-first: the columns of the encoding."""
-        out: dict[str, Parameter | Choice] = dict(self._children)
-        queue: list[Space] = [self]
-        for space in queue:
-            for name, child in space._children.items():
-                out.setdefault(name, child)
-                if isinstance(child, Choice):
-                    queue.extend(child.spaces)
-        return out
+        domains: dict[str, Parameter | Choice] = {}
+        queue: list[Mapping[str, Parameter | Choice]] = [self._children]
+        for children in queue:
+            for name, child in children.items():
+                domains.setdefault(name, child)
+                queue.extend(_opened(child) or ())
+        return domains
 
-    @cached_property
+    @property
     def conditions(self) -> Mapping[str, Condition]:
         """When each variable is active: at any of these locations, which exclude each other."""
-        at: dict[str, set[Location]] = {name: set() for name in self.variables}
-        for node in self.nodes:
-            for name in (*node.parameters, *(choice for choice, _ in node.choices)):
-                at[name].add(node.location)
-        return {name: _merge(locations, self.variables) for name, locations in at.items()}
+        return self.tree.conditions
 
-    @cached_property
+    @property
     def vertices(self) -> tuple[Vertex, ...]:
         """The vertices that hold parameters, breadth-first."""
-        groups: dict[Condition, list[str]] = {}
-        for name, domain in self.variables.items():
-            if not isinstance(domain, Choice):
-                groups.setdefault(self.conditions[name], []).append(name)
-        return tuple(Vertex(tuple(names), condition) for condition, names in groups.items())
+        return self.tree.vertices
 
     @cached_property
     def n_paths(self) -> int:
-        """How many paths there are, exactly."""
-        return int(self._count([1] * len(self.nodes)))
+        """The exact number of paths: per choice a sum over options, per node a product over choices."""
+        return self.tree.fold(lambda i, below: math.prod(map(sum, below)))[0]
 
     @cached_property
     def n_configs(self) -> float:
-        """How many configurations there are; infinite where a path holds a real parameter or a float has no room."""
+        """The number of configurations; infinite if a path holds a real parameter or the number exceeds a float."""
         sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
-        return float(self._count([math.prod((sizes[n] for n in node.parameters), start=1.0) for node in self.nodes]))
 
-    def _count(self, own: list[Any]) -> Any:
-        """A product over choices of a sum over options, each node counting for `own`."""
-        counts = list(own)
-        for i in range(len(counts) - 1, -1, -1):  # children come after their parents
-            for _, options in self.nodes[i].choices:
-                counts[i] *= sum(counts[o] for o in options)
-        return counts[0]
+        def count(i: int, below: list[list[float]]) -> float:
+            own = math.prod((sizes[name] for name in self.nodes[i].parameters), start=1.0)
+            return math.prod(map(sum, below), start=own)
+
+        return self.tree.fold(count)[0]
 
     def active_nodes(self, config: Config) -> Iterator[Node]:
         """The nodes that a valid configuration activates, parents first."""
-        queue = [0]
-        for i in queue:
-            node = self.nodes[i]
-            yield node
-            for name, options in node.choices:
-                queue.append(options[int(self.variables[name].encode(config[name]))])
+        return (node for _, node in self._walk(config))
+
+    def _walk(self, config: Config) -> Iterator[tuple[int, Node]]:
+        """The nodes that `config` activates; a choice may be added to it while the node that holds it is visited."""
+        return self.tree.walk(lambda name: int(self.variables[name].encode(config[name])))
 
     def effective_dimension(self, config: Config) -> int:
         """Number of parameters active in a configuration (choices not counted)."""
@@ -227,14 +183,9 @@ class Space:
         if not isinstance(config, Mapping):
             raise ConfigError(f"a configuration is a mapping of parameter names to values, got {config!r}")
         out: dict[str, Any] = {}
-        queue = [0]
-        for i in queue:
-            node = self.nodes[i]
-            for name in node.parameters:
+        for _, node in self._walk(out):
+            for name in node.names:
                 out[name] = self._checked(name, config, node)
-            for name, options in node.choices:
-                out[name] = self._checked(name, config, node)
-                queue.append(options[int(self.variables[name].encode(out[name]))])
         for name, value in config.items():
             if name not in out:
                 raise ConfigError(self._why_not(name, value))
@@ -275,17 +226,11 @@ class Space:
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
         """A configuration drawn at random: every option of a choice alike, numbers uniform on their scale."""
         config: dict[str, Any] = {}
-        queue = [0]
-        for i in queue:
-            node = self.nodes[i]
-            for name in node.parameters:
+        for _, node in self._walk(config):
+            for name in node.names:
                 domain = self.variables[name]
-                assert not isinstance(domain, Choice)
-                config[name] = domain.decode(domain.sample(rng))
-            for name, options in node.choices:
-                option = int(rng.integers(len(options)))
-                config[name] = self.variables[name].decode(option)
-                queue.append(options[option])
+                code = int(rng.integers(len(domain.labels))) if isinstance(domain, Choice) else domain.sample(rng)
+                config[name] = domain.decode(code)
         return config
 
     def linearize(self, configs: Sequence[Config]) -> NDArray[np.float64]:
@@ -301,11 +246,8 @@ class Space:
         """
         start = np.cumsum([0] + [1 + len(node.parameters) for node in self.nodes])
         out = np.full((len(configs), start[-1]), np.nan)
-        number = {id(node): i for i, node in enumerate(self.nodes)}
-        for row, config in zip(out, configs, strict=True):
-            config = self.validate(config)
-            for node in self.active_nodes(config):
-                i = number[id(node)]
+        for row, config in zip(out, map(self.validate, configs), strict=True):
+            for i, node in self._walk(config):
                 if node.parameters:
                     row[start[i]] = node.location[-1][1] if node.location else 0
                 for j, name in enumerate(node.parameters):
@@ -346,6 +288,11 @@ class Space:
         for name, child in self._children.items():
             lines += [name, *_options(child)] if isinstance(child, Choice) else [f"{name}: {child}"]
         return "\n".join(lines)
+
+
+def _opened(child: Parameter | Choice) -> list[Mapping[str, Parameter | Choice]] | None:
+    """What a choice opens, option by option; None for a parameter."""
+    return [space.children for space in child.spaces] if isinstance(child, Choice) else None
 
 
 def _options(choice: Choice) -> Iterator[str]:
@@ -402,21 +349,6 @@ def _claim(name: str, where: str, taken: dict[str, str]) -> None:
 
 def _brief(domain: Parameter | Choice) -> str:
     return f"a choice of {list(domain.labels)}" if isinstance(domain, Choice) else str(domain)
-
-
-def _merge(locations: set[Location], variables: Mapping[str, Parameter | Choice]) -> Condition:
-    """Where *all* options of a choice hold a variable, it is active whenever the choice is: say so."""
-    found = set(locations)
-    for location in sorted(locations, key=len, reverse=True):
-        for depth in range(len(location), 0, -1):
-            prefix, (choice, _) = location[: depth - 1], location[depth - 1]
-            domain = variables[choice]
-            assert isinstance(domain, Choice)
-            siblings = {(*prefix, (choice, o)) for o in range(len(domain.labels))}
-            if not siblings <= found:
-                break
-            found = (found - siblings) | {prefix}
-    return tuple(sorted(found, key=lambda location: (len(location), location)))
 
 
 def _child_from_dict(name: str, form: Any) -> Parameter | Choice:
