@@ -1,58 +1,66 @@
-"""What each ingredient of the default is worth: the same runs with one thing changed.
+"""What each ingredient of the default is worth: the same runs with one setting changed.
 
     OMP_NUM_THREADS=1 python -m benchmarks.variants [names ...] [--tasks yahpo] [--seeds 4] [--budget 100] [--jobs 2]
 
 Prints, per variant, the median over tasks of its mean regret at 30, 50 and the last evaluation, in units of the
-default's at the last. Names: see `VARIANTS`. `docs/design-notes.md` tells what came of it.
+default's regret at the last. `VARIANTS` lists the names. `docs/design-notes.md` says what was learned from it.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from importlib import import_module
+from dataclasses import replace
 from multiprocessing import get_context
-from typing import Any
 
 import numpy as np
 
 import addtree as at
+from addtree.model.priors import Priors, log_prior
+from addtree.model.surrogate import FitSettings
+from addtree.model.transform import TransformSettings
+from addtree.optimizer import Settings
+from addtree.search.candidates import CandidateSettings
+from addtree.search.design import DesignSettings
+from addtree.search.policy import Policy
 from benchmarks import tasks
 
-Change = dict[tuple[str, str], Any]  # (module of addtree, name in it) -> value
+DEFAULT = Settings()
 
 
-def prior(**groups: tuple[float, float, float]) -> Change:
-    """Another prior: median of the exponential, spread of the members, spread of their mean."""
-    from addtree.model.fit import PRIOR
-
-    return {("fit", "PRIOR"): {**PRIOR, **{name: (float(np.log(m)), s, p) for name, (m, s, p) in groups.items()}}}
+def with_policy(**changes: object) -> Settings:
+    return replace(DEFAULT, policy=replace(Policy(), **changes))  # type: ignore[arg-type]
 
 
-VARIANTS: dict[str, Callable[[], Change]] = {
-    "default": dict,
-    "no warp": lambda: {("fit", "_POWER"): (1.0, 1.0)},
-    "wild values clipped": lambda: {("output", "_SOFT"): 1e-9},
-    "wild values kept longer": lambda: {("output", "_WILD"): 4.0},
-    "never aiming lower": lambda: {("suggest", "_AIM"): 0.0},
-    "no local turns": lambda: {("suggest", "_LOCAL"): -1},
-    "no turns for neglected branches": lambda: {("suggest", "_is_triangular"): lambda turn: False},
-    "one visit to an option": lambda: {("optimizer", "_VISITS"): {"map": 1}},
-    "fitted at every observation": lambda: {("optimizer", "_REFIT"): 10**9},
-    "shorter lengthscales": lambda: prior(lengthscale=(0.5, 0.8, 0.7), main=(0.5, 1.0, 1.0)),
-    "stronger interactions": lambda: prior(interaction=(0.2, 1.0, 1.0)),
-    "more noise": lambda: prior(noise=(1e-4, 2.0, 0.0)),
-    "four times the candidates": lambda: {("candidates", "_ANYWHERE"): 512, ("candidates", "_NEAR"): 384},
+def with_priors(**changes: object) -> Settings:
+    return replace(DEFAULT, priors=replace(Priors(), **changes))  # type: ignore[arg-type]
+
+
+VARIANTS: dict[str, Settings] = {
+    "default": DEFAULT,
+    "no power transform": replace(DEFAULT, transform=TransformSettings(power_bounds=(1.0, 1.0))),
+    "wild values clipped": replace(DEFAULT, transform=TransformSettings(width=1e-9)),
+    "wild values kept longer": replace(DEFAULT, transform=TransformSettings(cap=4.0)),
+    "never aiming lower": with_policy(lower_turn=None),
+    "no local turns": with_policy(local_turn=None),
+    "no turns for neglected branches": with_policy(neglected=False),
+    "one visit to an option": replace(DEFAULT, design=DesignSettings(visits=1)),
+    "fitted at every observation": replace(DEFAULT, fit=FitSettings(growth=10**9)),
+    "shorter lengthscales": with_priors(lengthscale=log_prior(0.5, 0.8, 0.7), main=log_prior(0.5, 1.0, 1.0)),
+    "stronger interactions": with_priors(interaction=log_prior(0.2, 1.0, 1.0)),
+    "more noise": with_priors(noise=log_prior(1e-4, 2.0, 0.0)),
+    "four times the candidates": with_policy(candidates=CandidateSettings(anywhere=512, near=384)),
 }
 
 
 def run(variant: str, task: str, seed: int, budget: int) -> list[float]:
-    """Best value so far after each evaluation. In a process of its own, since it changes the modules' constants."""
-    for (module, name), value in VARIANTS[variant]().items():
-        setattr(import_module(f"addtree.{module}"), name, value)
+    """The best value so far after each evaluation."""
     loaded = tasks.load(task)
-    result = at.minimize(loaded.objective, loaded.space, n_trials=budget, seed=seed)
-    values = [np.inf if t.value is None else t.value for t in result.trials]
+    optimizer = at.Optimizer(loaded.space, seed=seed, settings=VARIANTS[variant])
+    values = []
+    for _ in range(budget):
+        trial = optimizer.ask()
+        values.append(loaded.objective(trial.config))
+        optimizer.tell(trial, values[-1])
     return [float(v) for v in np.minimum.accumulate(values)]
 
 

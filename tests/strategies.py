@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree._types import Array
-from addtree.model.fit import Specification
+from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters, Kernel, Rows
+from addtree.model.specification import Specification
 from addtree.model.terms import ACTIVE, Term
 from addtree.space.encoding import Encoding
 
@@ -81,7 +82,7 @@ def sample(space: Space, n: int, seed: int) -> list[dict[str, Any]]:
 
 def build(space: Space, covariance: str) -> tuple[Encoding, Kernel]:
     encoding = Encoding(space)
-    return encoding, Specification(covariance).build(encoding)
+    return encoding, Specification(covariance).make_kernel(encoding)
 
 
 def key(encoding: Encoding, term: Term) -> tuple[Any, ...]:
@@ -144,3 +145,11 @@ def paths(space: Space) -> Iterator[dict[str, Any]]:
     ]
     for combination in itertools.product(*ways):
         yield {name: label for way in combination for name, label in way.items()}
+
+
+def fitted(space: Space, covariance: str, n: int = 12, seed: int = 0) -> tuple[Encoding, Kernel, Posterior]:
+    """A posterior of n random observations under plain hyperparameters."""
+    encoding, k = build(space, covariance)
+    rows, z = data(encoding, k, n, seed)
+    hyper = Hyperparameters(np.ones(len(k.terms)), np.full(k.n_scales, 0.3), 1e-4)
+    return encoding, k, Posterior.from_data(k, hyper, rows, z)

@@ -1,4 +1,4 @@
-"""`Optimizer`: ask for configurations, tell their values. The only mutable object of the package."""
+"""`Optimizer`: ask for configurations, tell their values. It is the only mutable class of the package."""
 
 from __future__ import annotations
 
@@ -13,32 +13,26 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from addtree._files import write_text
 from addtree._numbers import as_float, is_number, is_whole
 from addtree._types import Array
 from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
-from addtree.model.fit import Fitted, Specification, fit, restore
-from addtree.model.gp import Posterior
-from addtree.model.kernel_matrices import GramMatrix
-from addtree.model.thinning import thin
-from addtree.search.design import design_size, initial_design
-from addtree.search.policy import check_acquisition, suggest
+from addtree.model.priors import Priors
+from addtree.model.specification import Specification
+from addtree.model.surrogate import FitSettings, Surrogate
+from addtree.model.transform import TransformSettings
+from addtree.search.candidates import Observed
+from addtree.search.design import DesignSettings, initial_design
+from addtree.search.policy import Policy, check_acquisition, suggest
 from addtree.space.encoding import Encoding
 from addtree.space.space import Config, Space
 
 _log = logging.getLogger("addtree")
 
 _FORMAT, _VERSION = "addtree optimizer", 1
-_VISITS = {
-    "map": 2,
-    "mle": 3,
-}  # of every option in the initial design; without a prior two leave one in two runs astray
-_REFIT = 10  # the hyperparameters are fitted again when the observations have grown by one in so many,
-_MAX_APPENDED = 100  # or by this many,
-_MAX_FIT = 256  # to at most so many of them;
-_MAX_ROWS = 2000  # and the posterior, exact, is that of at most so many
-_WARM_ITERATIONS = 20  # of a fit that starts from the last one
-_HUGE = 1e300  # sums and differences of values beyond are no floats; they count as this
-_ENUMERABLE = 20_000  # finite spaces up to this size are listed when the search finds nothing new
+_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
+_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
+_RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
 
 
 @dataclass(frozen=True)
@@ -52,18 +46,29 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class _Model:
-    """The last fit: how many observations there were, what it found, and the posterior it gave."""
+class Settings:
+    """What an experiment may change and a user need not. It is not part of the stable interface, and it is not saved.
 
-    n: int
-    fitted: Fitted
-    posterior: Posterior
+    design     the initial design
+    fit        fits under inference="map"
+    mle_fit    fits under inference="mle", whose likelihood has several optima
+    priors     priors of the hyperparameters
+    transform  the output transform
+    policy     what suggestions look for; its acquisition is that of the optimizer
+    """
+
+    design: DesignSettings = DesignSettings()
+    fit: FitSettings = FitSettings()
+    mle_fit: FitSettings = FitSettings(restarts=2, warm_iterations=100)
+    priors: Priors = Priors()
+    transform: TransformSettings = TransformSettings()
+    policy: Policy = Policy()
 
 
 class Optimizer:
     """Bayesian optimization by ask and tell, in any order, with any number of trials pending.
 
-    >>> from addtree.parameters import Real
+    >>> from addtree import Real
     >>> opt = Optimizer(Space(x=Real(-1, 1)), seed=0)
     >>> for _ in range(15):
     ...     trial = opt.ask()
@@ -91,27 +96,31 @@ class Optimizer:
         inference: str = "map",
         noise: float | None = None,
         n_initial: int | None = None,
+        settings: Settings | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
         if n_initial is not None and not (is_whole(n_initial) and n_initial >= 1):
             raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
+        settings = settings or Settings()
         self.space = space
         self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self._recipe = Specification(covariance, inference, noise, warp=True)
-        self._acquisition = acquisition
+        self._specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
+        self._fit_settings = settings.mle_fit if inference == "mle" else settings.fit
+        self._policy = replace(settings.policy, acquisition=acquisition)
         self._encoding = Encoding(space)
-        self._covariance = self._recipe.build(self._encoding)
-        self._n_initial = design_size(self._encoding, _VISITS[inference]) if n_initial is None else int(n_initial)
+        self._kernel = self._specification.make_kernel(self._encoding)
+        default_size = settings.design.size(self._encoding, inference)
+        self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
         self._taken: set[bytes] = set()  # keys of the rows
         self._told: list[int] = []  # ids, in the order they were told
         self._asks = 0
-        self._model: _Model | None = None
+        self._surrogate: Surrogate | None = None
 
     def _rng(self, ask: int) -> np.random.Generator:
         """The randomness of one ask is a function of the seed and its number, so a reloaded optimizer goes on alike."""
@@ -163,8 +172,9 @@ class Optimizer:
             if self._encoding.keys(row[None])[0] not in taken:
                 return row
         elif any(trial.state == "done" for trial in self._trials.values()):
-            posterior, X, y = self._posterior(rng, elsewhere)
-            found = suggest(self._acquisition, posterior, self._encoding, X, y, taken=taken, turn=turn, rng=rng)
+            surrogate, X, y = self._conditioned(rng, elsewhere)
+            observed = Observed(self._encoding, X, y, taken)
+            found = suggest(self._policy, surrogate.posterior, observed, turn=turn, rng=rng)
             if found is not None:
                 return found
         return self._anything_new(taken, rng)
@@ -172,7 +182,7 @@ class Optimizer:
     def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array:
         """A random row that is not taken; a taken one only where the space has no other."""
         encoding = self._encoding
-        X = encoding.sample(256, rng)
+        X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
         new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
@@ -187,45 +197,21 @@ class Optimizer:
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return X, np.where(np.isnan(y), worst, y)
 
-    def _posterior(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Posterior, Array, Array]:
-        """The model of what was told, conditioned on pending trials at their own means; with the X and y told."""
+    def _conditioned(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Surrogate, Array, Array]:
+        """The model of what was told, with pending trials at their own means; and the X and y told."""
         n = len(self._told)
         X, y = self._observations(n)
-        if self._model is None or n - self._model.n >= min(max(1, n // _REFIT), _MAX_APPENDED):
-            self._model = self._fit_model(X, y, rng)
-        posterior, fitted, n_fit = self._model.posterior, self._model.fitted, self._model.n
-        if n > n_fit:
-            posterior = posterior.condition(self._covariance.rows(X[n_fit:]), fitted.output.forward(y[n_fit:]))
+        if self._surrogate is None:
+            settings = self._fit_settings
+            self._surrogate = Surrogate.fit(self._specification, self._kernel, X, y, settings=settings, rng=rng)
+        elif self._surrogate.is_due(n):
+            self._surrogate = self._surrogate.refit(X, y, rng=rng)
+        surrogate, n_fitted = self._surrogate, self._surrogate.n_fitted
+        if n > n_fitted:
+            surrogate = surrogate.condition(X[n_fitted:], y[n_fitted:])
         pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
         pending += list(elsewhere)
-        if pending:
-            rows = self._covariance.rows(np.array(pending))
-            posterior = posterior.condition(rows, posterior.predict(rows)[0])
-        return posterior, X, y
-
-    def _fit_model(self, X: Array, y: Array, rng: np.random.Generator) -> _Model:
-        gram, values = self._fitted_to(X, y)
-        last = None if self._model is None else self._model.fitted.theta
-        if self._recipe.inference == "mle":
-            fitted = fit(self._recipe, gram, values, start=last, restarts=2, rng=rng)
-        elif last is None:
-            fitted = fit(self._recipe, gram, values, rng=rng)
-        else:
-            fitted = fit(self._recipe, gram, values, start=last, iterations=_WARM_ITERATIONS, rng=rng)
-        return self._condition(X, y, fitted, gram)
-
-    def _fitted_to(self, X: Array, y: Array) -> tuple[GramMatrix, Array]:
-        """The rows that a fit looks at, by their GramMatrix matrix, and their values."""
-        chosen = thin(y, _MAX_FIT)
-        return GramMatrix(self._covariance, self._covariance.rows(X[chosen])), y[chosen]
-
-    def _condition(self, X: Array, y: Array, fitted: Fitted, gram: GramMatrix) -> _Model:
-        """The posterior of what is kept. `gram` is of the rows that were fitted to, which may be all of them."""
-        kept = thin(y, _MAX_ROWS)
-        whole = gram if len(gram.rows) == len(kept) else None
-        rows = self._covariance.rows(X[kept]) if whole is None else whole.rows
-        z = fitted.output.forward(y[kept])
-        return _Model(len(y), fitted, Posterior.from_data(self._covariance, fitted.hyper, rows, z, gram=whole))
+        return surrogate.expect(np.array(pending)) if pending else surrogate, X, y
 
     # ------------------------------------------------------------------ tell
 
@@ -279,11 +265,11 @@ class Optimizer:
     def recommend(self) -> Trial:
         """The finished trial with the best mean under the model: where values are noisy, a safer choice than `best`."""
         best = self.best
-        posterior, X, _ = self._posterior(self._rng(self._asks + 1), np.empty((0, self._encoding.n_columns)))
+        surrogate, X, _ = self._conditioned(self._rng(self._asks + 1), np.empty((0, self._encoding.n_columns)))
         done = [i for i, number in enumerate(self._told) if self._trials[number].state == "done"]
-        means = posterior.predict(self._covariance.rows(X[done]))[0]
+        means = surrogate.predict(X[done])[0]
         found = self._trials[self._told[done[int(np.argmin(means))]]]
-        return best if self._recipe.noise == 0 else found
+        return best if self._specification.noise == 0 else found
 
     # ------------------------------------------------------------------ save and load
 
@@ -295,20 +281,17 @@ class Optimizer:
             "space": self.space.to_dict(),
             "seed": self._seed,
             "maximize": self.maximize,
-            "covariance": self._recipe.covariance,
-            "acquisition": self._acquisition,
-            "inference": self._recipe.inference,
-            "noise": None if self._recipe.noise is None else float(self._recipe.noise),
+            "covariance": self._specification.covariance,
+            "acquisition": self._policy.acquisition,
+            "inference": self._specification.inference,
+            "noise": None if self._specification.noise is None else float(self._specification.noise),
             "n_initial": self._n_initial,
             "asks": self._asks,
             "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
             "told": self._told,
-            "model": None if self._model is None else {"n": self._model.n, "theta": self._model.fitted.theta.tolist()},
+            "model": None if self._surrogate is None else self._surrogate.to_dict(),
         }
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(state, indent=1), encoding="utf-8")
-        os.replace(temporary, target)
+        write_text(Path(path), json.dumps(state, indent=1))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
@@ -325,19 +308,20 @@ class Optimizer:
                 raise ValueError("the trials told are not those with a result")
             optimizer._asks = int(state["asks"])
             if state["model"] is not None:
-                optimizer._restore_model(int(state["model"]["n"]), np.array(state["model"]["theta"], dtype=float))
+                X, y = optimizer._observations(int(state["model"]["n"]))
+                optimizer._surrogate = Surrogate.from_dict(
+                    state["model"],
+                    optimizer._specification,
+                    optimizer._kernel,
+                    X,
+                    y,
+                    settings=optimizer._fit_settings,
+                )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise SaveFileError(
                 f"{os.fspath(path)} is damaged ({error!r}); restore it from a copy, or start anew"
             ) from error
         return optimizer
-
-    def _restore_model(self, n: int, theta: Array) -> None:
-        if len(theta) != len(self._covariance.terms) + self._covariance.n_scales + 2 or not np.all(np.isfinite(theta)):
-            raise ValueError("the model is of another covariance")
-        X, y = self._observations(n)
-        gram, values = self._fitted_to(X, y)
-        self._model = self._condition(X, y, restore(self._recipe, self._covariance, values, theta), gram)
 
 
 def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:

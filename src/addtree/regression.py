@@ -10,14 +10,14 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.errors import AddTreeError, ConfigError
-from addtree.model.fit import Fitted, Specification, fit
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
-from addtree.model.kernel_matrices import GramMatrix
+from addtree.model.specification import Specification
+from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Config, Space
 
-_RESTARTS = 3
+_RESTARTS = 3  # Starts of a fit besides the first, by default.
 
 
 @dataclass(frozen=True)
@@ -51,69 +51,60 @@ class AddTreeGP:
         seed: int = 0,
     ) -> None:
         self.space = space
-        self._recipe = Specification(covariance, inference, noise)
+        self._specification = Specification(covariance, inference, noise)
         self._encoding = Encoding(space)
-        self._covariance = self._recipe.build(self._encoding)
+        self._kernel = self._specification.make_kernel(self._encoding)
         self._seed = seed
-        self._fitted: tuple[Fitted, Posterior] | None = None
+        self._surrogate: Surrogate | None = None
 
     def fit(self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
         restarts  further starts of the search for hyperparameters; 0 is the quickest
         """
-        values = _values(configs, y)
-        rows = self._covariance.rows(self._encoding.encode(configs))
+        values, X = _values(configs, y), self._encoding.encode(configs)
+        settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
-        fitted = fit(self._recipe, GramMatrix(self._covariance, rows), values, restarts=restarts, rng=rng)
-        posterior = Posterior.from_data(self._covariance, fitted.hyper, rows, fitted.output.forward(values))
-        self._fitted = (fitted, posterior)
+        self._surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
         return self
 
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
-        """The same model, its hyperparameters as they were fitted, on these observations instead; self stays as it is.
+        """The same model and hyperparameters on these observations instead; self stays as it is.
 
         Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
         """
-        fitted, _ = self._need_fit()
+        values, X = _values(configs, y), self._encoding.encode(configs)
         other = copy(self)
-        z = fitted.output.forward(_values(configs, y))
-        rows = self._covariance.rows(self._encoding.encode(configs))
-        other._fitted = (fitted, Posterior.from_data(self._covariance, fitted.hyper, rows, z))
+        other._surrogate = self._fitted.with_data(X, values)
         return other
 
     def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
         """Mean and standard deviation of the function, without noise, at each configuration."""
-        fitted, posterior = self._need_fit()
-        mean, variance = posterior.predict(self._covariance.rows(self._encoding.encode(configs)))
+        mean, variance = self._fitted.predict(self._encoding.encode(configs))
         with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
-            return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
+            return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
 
     def effects(self, config: Config) -> list[Effect]:
         """What each component contributes at a configuration; the means add up to the prediction.
 
-        The first one is the mean of the observed values, which the components vary around (zero for `additive`).
+        The first one is the mean of the observed values, around which the components vary (zero for `additive`).
         """
-        fitted, posterior = self._need_fit()
-        row = self._covariance.rows(self._encoding.encode([config]))
-        effects = [Effect("mean", fitted.output.centre, 0.0)]
+        row = self._kernel.rows(self._encoding.encode([config]))
+        effects = [Effect("mean", self.centre, 0.0)]
         for t in np.flatnonzero(row.active[0]):
-            mean, variance = posterior.component(int(t), row)
-            scale = fitted.output.scale
-            effects.append(
-                Effect(self._covariance.terms[t].label, scale * float(mean[0]), scale * float(np.sqrt(variance[0])))
-            )
+            mean, variance = self.posterior.component(int(t), row)
+            std = self.scale * float(np.sqrt(variance[0]))
+            effects.append(Effect(self._kernel.terms[t].label, self.scale * float(mean[0]), std))
         return effects
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation of every observation, noise included, predicted from all the others.
 
-        The hyperparameters stay those fitted to all, so it costs one inverse. Far from the observed values: do not
-        trust the model. Observations repeated at one configuration predict each other.
+        The hyperparameters stay those fitted to all, so it costs one inverse. If the predictions are far from the
+        observed values, do not trust the model. Observations repeated at one configuration predict each other.
         """
-        fitted, posterior = self._need_fit()
-        mean, variance = posterior.leave_one_out()
-        return fitted.output.inverse(mean), fitted.output.scale * np.sqrt(variance)
+        mean, variance = self.posterior.leave_one_out()
+        return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
 
     @property
     def encoding(self) -> Encoding:
@@ -122,28 +113,29 @@ class AddTreeGP:
 
     @property
     def posterior(self) -> Posterior:
-        """What is believed, over encoded rows and standardised values; `scale` and `centre` lead back to y."""
-        return self._need_fit()[1]
+        """The posterior over encoded rows and standardised values; `scale` and `centre` lead back to y."""
+        return self._fitted.posterior
 
     @property
     def scale(self) -> float:
         """Units of y in one unit of the posterior."""
-        return self._need_fit()[0].output.scale
+        return self._fitted.transform.scale
 
     @property
     def centre(self) -> float:
         """The y that is zero for the posterior."""
-        return self._need_fit()[0].output.centre
+        return self._fitted.transform.centre
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """The fitted amplitudes, lengthscales and noise: for values standardised, parameters in the unit interval."""
-        return self._need_fit()[0].hyper
+        """The fitted amplitudes, lengthscales and noise, for standardised values and parameters in [0, 1]."""
+        return self.posterior.hyper
 
-    def _need_fit(self) -> tuple[Fitted, Posterior]:
-        if self._fitted is None:
+    @property
+    def _fitted(self) -> Surrogate:
+        if self._surrogate is None:
             raise AddTreeError("this AddTreeGP has seen no data; call fit(configs, y) first")
-        return self._fitted
+        return self._surrogate
 
 
 def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:

@@ -73,5 +73,5 @@ def test_a_value_in_another_block_changes_nothing():
     queries = k.rows(encoding.encode([{"c": "a", "x": 0.3}]))
     one = Posterior.from_data(k, hyper, rows, np.array([1.0, 2.0, 3.0, 4.0]))
     other = Posterior.from_data(k, hyper, rows, np.array([1.0, 2.0, -300.0, 4e5]))
-    assert len(one.factor.blocks) == 2
+    assert len(one.cholesky.blocks) == 2
     np.testing.assert_array_equal(one.predict(queries), other.predict(queries))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from addtree.model.transform import Transform, yeo_johnson
+from addtree.model.transform import Transform, TransformSettings, yeo_johnson
 
 S = np.array([-3.0, -0.7, -1e-9, 0.0, 1e-9, 0.4, 2.5, 30.0])
 POWERS = [-1.0, -0.3, 0.0, 1e-5, 0.5, 1.0, 1.7, 2.0 - 1e-5, 2.0, 3.0]
@@ -31,37 +31,37 @@ def test_derivative_by_the_exponent(power):
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), st.sampled_from(POWERS), st.booleans())
 def test_inverse_undoes_forward(values, power, centred):
     y = np.array(values)
-    output = Transform.from_values(y, centred=centred, squeezed=False).with_power(power)
+    output = Transform.from_values(y, centred=centred, settings=None).with_power(power)
     spread = max(np.ptp(y), np.max(np.abs(y)))
     np.testing.assert_allclose(output.inverse(output.forward(y)), y, rtol=1e-6, atol=1e-7 * spread + 1e-300)
 
 
 def test_standardised_values_have_mean_zero_and_variance_one():
     y = np.array([3.0, 8.0, 1.0, 4.0])
-    s = Transform.from_values(y, centred=True, squeezed=False).standardise(y)
+    s = Transform.from_values(y, centred=True, settings=None).standardise(y)
     assert s.mean() == pytest.approx(0.0)
     assert s.std() == pytest.approx(1.0)
-    s = Transform.from_values(y, centred=False, squeezed=False).standardise(y)
+    s = Transform.from_values(y, centred=False, settings=None).standardise(y)
     assert np.mean(s**2) == pytest.approx(1.0)
     np.testing.assert_allclose(s / s[0], y / y[0])
 
 
 def test_wild_values_are_squeezed_above_alone_and_stay_in_order():
     y = np.array([0.0, 1.0, 2.0, 3.0, 1e12])
-    output = Transform.from_values(y, centred=True, squeezed=True)
+    output = Transform.from_values(y, centred=True, settings=TransformSettings())
     assert (output.cap, output.width) == (6.0, 1.0)
     assert output.scale < 10.0  # the scale is that of the squeezed values
     steps = np.diff(output.forward(np.array([5.0, 6.0, 7.0, 8.0, 20.0, 100.0])))
     assert np.all(steps > 0)
     assert steps[1] == pytest.approx(np.log1p(1) * steps[0])  # begins as steep as below the cap
-    low = Transform.from_values(-y, centred=True, squeezed=True)
+    low = Transform.from_values(-y, centred=True, settings=TransformSettings())
     np.testing.assert_allclose(low.inverse(low.forward(-y)), -y)
     assert low.forward(np.array([-1e12]))[0] < -1
 
 
 def test_what_is_squeezed_can_be_had_back():
     y = np.array([0.0, 1.0, 2.0, 3.0, 6.5, 12.0, 30.0])
-    output = Transform.from_values(y, centred=True, squeezed=True).with_power(0.6)
+    output = Transform.from_values(y, centred=True, settings=TransformSettings()).with_power(0.6)
     assert output.cap < 10.0
     np.testing.assert_allclose(output.inverse(output.forward(y)), y, rtol=1e-9, atol=1e-9)
 
@@ -71,7 +71,7 @@ def test_what_is_squeezed_can_be_had_back():
 @pytest.mark.parametrize("centred", [True, False])
 def test_no_scale_is_too_large_or_too_small(unit, pattern, centred):
     y = unit * np.array(pattern)
-    output = Transform.from_values(y, centred=centred, squeezed=True).with_power(0.7)
+    output = Transform.from_values(y, centred=centred, settings=TransformSettings()).with_power(0.7)
     z = output.forward(y)
     assert np.all(np.isfinite(z))
     assert np.max(np.abs(z)) < 10

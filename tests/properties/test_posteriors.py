@@ -29,7 +29,7 @@ def dense(k, hyper, rows):
 def test_block_solve_equals_dense_solve(space, covariance, seed):
     _, k, hyper, rows, _z, posterior = posterior_of(space, covariance, 9, seed)
     K = dense(k, hyper, rows)
-    factor = posterior.factor
+    factor = posterior.cholesky
     B = np.random.default_rng(seed).normal(size=(9, 3))
     np.testing.assert_allclose(factor.solve(B), np.linalg.solve(K, B), rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(factor.inverse(), np.linalg.inv(K), rtol=1e-7, atol=1e-8)
@@ -90,8 +90,8 @@ def test_conditioning_further_equals_conditioning_at_once(space, covariance, see
     np.testing.assert_allclose(grown.alpha, whole.alpha, rtol=1e-6, atol=1e-7)
     for one, other in zip(grown.predict(queries), whole.predict(queries), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(grown.factor.inverse(), whole.factor.inverse(), rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(grown.factor.log_determinant(), whole.factor.log_determinant(), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(grown.cholesky.inverse(), whole.cholesky.inverse(), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(grown.cholesky.log_determinant(), whole.cholesky.log_determinant(), rtol=1e-8, atol=1e-8)
 
 
 @given(spaces(), covariances, seeds)
@@ -149,7 +149,7 @@ def test_moving_points_equal_predictions_with_gradients(space, covariance, seed,
     view = SamplePath(posterior, rng) if path else posterior
     X = encoding.sample(3, rng)
     X = np.where(encoding.is_numeric, 0.1 + 0.8 * X, X)
-    moments = view.at(X, k.rows(X).active)
+    moments = view.moments(X, k.rows(X).active)
     mean, variance, pull_back = moments(X)
     for one, other in zip((mean, variance), view.predict(k.rows(X)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

@@ -1,17 +1,15 @@
 """What holds of the search on every space."""
 
-from unittest import mock
-
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Kernel
-from addtree.search import joint as maximize
 from addtree.search.acquisition import beta, log_expected_improvement, lowest, ucb
-from addtree.search.candidates import candidates
-from addtree.search.joint import decomposed, joint
+from addtree.search.candidates import CandidateSettings, Observed, candidates
+from addtree.search.decomposed import VertexSearch, maximize_sum
+from addtree.search.joint import maximize_jointly
 from addtree.search.pathwise import SamplePath
 from tests.strategies import COVARIANCES, build, data, hyperparameters, seeds, spaces
 
@@ -33,7 +31,7 @@ def brute_force(view, k, encoding, acquisition):
         on = np.flatnonzero(active[:, t])
         counted = np.zeros((len(on), len(k.terms)), dtype=bool)
         counted[:, t] = True
-        mean, variance, _ = view.at(X[on], counted)(X[on])
+        mean, variance, _ = view.moments(X[on], counted)(X[on])
         dimension = np.full(len(on), float(max(1, len(term.columns))))
         total[on] += acquisition(dimension)(mean, variance)[0]
     return X, total
@@ -54,8 +52,8 @@ def test_the_decomposed_optimum_is_that_of_brute_force(space, seed, offsets, tho
         return lowest if thompson else ucb(beta(dimension, 9))
 
     X, total = brute_force(view, k, encoding, acquisition)
-    with mock.patch.object(maximize, "_VERTEX_SAMPLES", 400):  # enough to see every value of a vertex
-        row, value = decomposed(view, k, encoding, acquisition, rng)
+    search = VertexSearch(samples=400)  # enough to see every value of a vertex
+    row, value = maximize_sum(view, encoding, acquisition, rng, search=search)
     np.testing.assert_allclose(value, total.max(), rtol=1e-6, atol=1e-7)
     at = encoding.keys(X).index(encoding.keys(row[None])[0])
     np.testing.assert_allclose(total[at], total.max(), rtol=1e-6, atol=1e-7)
@@ -66,7 +64,10 @@ def test_the_decomposed_solution_is_a_configuration(space, covariance, seed, exa
     encoding, k = build(space, covariance)
     rows, z = data(encoding, k, 6, seed)
     posterior = Posterior.from_data(k, hyperparameters(encoding, k), rows, z)
-    row, value = decomposed(posterior, k, encoding, lambda d: ucb(beta(d, 7)), np.random.default_rng(seed), exact=exact)
+    search = VertexSearch(ascents=3 if exact else 0)
+    row, value = maximize_sum(
+        posterior, encoding, lambda d: ucb(beta(d, 7)), np.random.default_rng(seed), search=search
+    )
     assert np.isfinite(value)
     np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
 
@@ -76,7 +77,7 @@ def test_candidates_are_configurations(space, seed):
     encoding = build(space, "additive")[0]
     rng = np.random.default_rng(seed)
     X = encoding.sample(7, rng)
-    found = encoding.snap(candidates(encoding, X, rng.normal(size=7), rng))
+    found = encoding.snap(candidates(Observed(encoding, X, rng.normal(size=7), set()), CandidateSettings(), rng))
     for row in found[::5]:
         np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
 
@@ -93,12 +94,12 @@ def test_the_joint_search_returns_the_best_it_saw_and_nothing_taken(space, covar
         return acquisition(*posterior.predict(k.rows(X)))[0]
 
     taken: set[bytes] = set()
-    row = joint(posterior, k, encoding, acquisition, X, taken)
+    row = maximize_jointly(posterior, encoding, acquisition, X, taken)
     assert row is not None
     assert score(row[None])[0] >= score(X).max() - 1e-9
     np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
     taken = set(encoding.keys(X[:39]))
-    row = joint(posterior, k, encoding, acquisition, X, taken)
+    row = maximize_jointly(posterior, encoding, acquisition, X, taken)
     if row is None:
         assert set(encoding.keys(X)) == taken
     else:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Integer, Space
 from addtree.errors import ConfigError
-from addtree.search.design import design_size, initial_design, visits_needed
+from addtree.search.design import DesignSettings, initial_design, rows_needed
 from addtree.space.encoding import Encoding
 from tests.strategies import paths, reordered, sample, seeds, spaces
 
@@ -214,12 +214,12 @@ def test_an_inactive_missing_or_unknown_parameter_is_refused(space, seed, data):
 @given(spaces(depth=2), seeds)
 def test_the_initial_design_sees_every_option_and_spreads_every_number(space, seed):
     encoding = Encoding(space)
-    n = design_size(encoding)
+    n = DesignSettings().size(encoding)
     X = initial_design(encoding, n, np.random.default_rng(seed))
     for row in X:
         space.validate(encoding.decode(row))
-    visits = n // visits_needed(encoding)[0]
-    assert 2 * visits_needed(encoding)[0] > 24 or visits >= 2
+    visits = n // rows_needed(encoding)[0]
+    assert 2 * rows_needed(encoding)[0] > 24 or visits >= 2
     for node in space.nodes:
         at = np.ones(n, dtype=bool)
         for choice, option in node.location:

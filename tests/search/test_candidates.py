@@ -1,10 +1,11 @@
 import numpy as np
 
 from addtree import Choice, Real, Space
-from addtree.search.candidates import candidates, neglected, within
+from addtree.search.candidates import CandidateSettings, Observed, candidates, neglected_nodes, within_node
 from addtree.space.encoding import Encoding
 
 unit = Real(0, 1)
+DEFAULT = CandidateSettings()
 SPACE = Space(x=unit, c=Choice(a=Space(y=unit, s=unit), b=Space(z=unit, s=unit), e=Space()))
 
 
@@ -12,7 +13,7 @@ def test_candidates_lie_anywhere_near_the_best_and_across_branches():
     encoding = Encoding(SPACE)
     X = encoding.encode([{"x": 0.5, "c": "a", "y": 0.25, "s": 0.75}, {"x": 0.1, "c": "b", "z": 0.9, "s": 0.2}])
     rng = np.random.default_rng(0)
-    found = encoding.snap(candidates(encoding, X, np.array([0.0, 1.0]), rng))
+    found = encoding.snap(candidates(Observed(encoding, X, np.array([0.0, 1.0]), set()), DEFAULT, rng))
     j = {name: i for i, name in enumerate(encoding.names)}
     best = X[0]
     with np.errstate(invalid="ignore"):
@@ -28,7 +29,9 @@ def test_what_a_new_option_opens_may_come_from_the_best_seen_there():
     encoding = Encoding(SPACE)
     X = encoding.encode([{"x": 0.5, "c": "a", "y": 0.25, "s": 0.75}, {"x": 0.1, "c": "b", "z": 0.9, "s": 0.2}])
     x, z = encoding.index["x"], encoding.index["z"]
-    found = np.concatenate([candidates(encoding, X, np.arange(2.0), np.random.default_rng(i)) for i in range(5)])
+    found = np.concatenate(
+        [candidates(Observed(encoding, X, np.arange(2.0), set()), DEFAULT, np.random.default_rng(i)) for i in range(5)]
+    )
     flipped = found[(found[:, x] == 0.5) & ~np.isnan(found[:, z])]
     assert np.any(flipped[:, z] == 0.9)
     assert np.any(flipped[:, z] != 0.9)
@@ -36,7 +39,9 @@ def test_what_a_new_option_opens_may_come_from_the_best_seen_there():
 
 def test_without_observations_there_are_candidates_too():
     encoding = Encoding(SPACE)
-    found = candidates(encoding, np.empty((0, encoding.n_columns)), np.empty(0), np.random.default_rng(0))
+    found = candidates(
+        Observed(encoding, np.empty((0, encoding.n_columns)), np.empty(0), set()), DEFAULT, np.random.default_rng(0)
+    )
     assert len(found) > 50
     for row in found[:10]:
         SPACE.validate(encoding.decode(row))
@@ -46,12 +51,12 @@ def test_nothing_given_is_changed():
     encoding = Encoding(SPACE)
     X = encoding.sample(5, np.random.default_rng(1))
     before = X.copy()
-    candidates(encoding, X, np.arange(5.0), np.random.default_rng(0))
+    candidates(Observed(encoding, X, np.arange(5.0), set()), DEFAULT, np.random.default_rng(0))
     np.testing.assert_array_equal(X, before)
 
 
 def seen(*counts):
-    """Rows and values with so many evaluations of each option of SPACE, the last of them the worst."""
+    """Rows and values with this many evaluations of each option of SPACE, the last option being the worst."""
     encoding, rng = Encoding(SPACE), np.random.default_rng(0)
     X = np.concatenate([encoding.enter(encoding.sample(n, rng), 1 + o, rng) for o, n in enumerate(counts)])
     return encoding, X, np.repeat(np.arange(len(counts), dtype=float), counts)
@@ -62,12 +67,12 @@ def test_the_option_seen_least_is_the_most_neglected():
 
     def found(*counts):
         encoding, X, _ = seen(*counts)
-        return neglected(encoding, X, rng.random(len(X)), rng)
+        return neglected_nodes(Observed(encoding, X, rng.random(len(X)), set()), DEFAULT, rng)
 
     assert found(20, 2, 4) == [2, 3, 1]
     assert found(20, 4, 0) == [3, 2, 1]
     assert {found(20, 0, 0)[0] for _ in range(20)} == {2, 3}
-    assert neglected(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), rng) == []
+    assert neglected_nodes(Observed(Encoding(Space(x=unit)), np.zeros((9, 1)), np.zeros(9), set()), DEFAULT, rng) == []
 
 
 def test_what_counts_is_the_share_of_an_option():
@@ -78,16 +83,18 @@ def test_what_counts_is_the_share_of_an_option():
     X = np.concatenate(
         [encoding.enter(encoding.sample(n, rng), node, rng) for node, n in [*((d, 3) for d in nodes), (b, 4)]]
     )
-    assert neglected(encoding, X, rng.random(len(X)), rng)[-1] == b  # 4 of 13 are more than its quarter; a has 9
+    assert (
+        neglected_nodes(Observed(encoding, X, rng.random(len(X)), set()), DEFAULT, rng)[-1] == b
+    )  # 4 of 13 are more than its quarter; a has 9
 
 
 def test_an_option_that_always_fails_is_left_alone_one_that_failed_once_is_not():
     rng = np.random.default_rng(0)
-    assert neglected(*seen(20, 10, 3), rng) == [2, 1]
-    assert neglected(*seen(20, 10, 1), rng) == [3, 2, 1]
+    assert neglected_nodes(Observed(*seen(20, 10, 3), set()), DEFAULT, rng) == [2, 1]
+    assert neglected_nodes(Observed(*seen(20, 10, 1), set()), DEFAULT, rng) == [3, 2, 1]
     encoding, X, value = seen(20, 10, 3)
     value[-1] = 0.5
-    assert neglected(encoding, X, value, rng) == [3, 2, 1]
+    assert neglected_nodes(Observed(encoding, X, value, set()), DEFAULT, rng) == [3, 2, 1]
 
 
 def test_candidates_within_a_branch_are_all_there_and_valid():
@@ -95,7 +102,7 @@ def test_candidates_within_a_branch_are_all_there_and_valid():
     encoding, rng = Encoding(nested), np.random.default_rng(0)
     X = encoding.sample(12, rng)
     for node in range(1, len(nested.nodes)):
-        found = encoding.snap(within(encoding, X, np.arange(12.0), node, rng))
+        found = encoding.snap(within_node(Observed(encoding, X, np.arange(12.0), set()), node, DEFAULT, rng))
         assert encoding.inside(found, node).all()
         for row in found:
             nested.validate(encoding.decode(row))

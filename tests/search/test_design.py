@@ -1,7 +1,7 @@
 import numpy as np
 
 from addtree import Categorical, Choice, Real, Space
-from addtree.search.design import _deal, design_size, initial_design, node_shares, visits_needed
+from addtree.search.design import DesignSettings, _deal, initial_design, node_shares, rows_needed
 from addtree.space.encoding import Encoding
 
 unit = Real(0, 1)
@@ -9,11 +9,11 @@ unit = Real(0, 1)
 
 def test_cover_counts_what_it_takes_to_see_every_option():
     nested = Choice(a=Space(d=Choice({1: Space(), 2: Space(), 3: Space()})), b=Space())
-    assert visits_needed(Encoding(Space(c=nested)))[0] == 4
-    assert visits_needed(Encoding(Space(c=nested, e=Choice({i: Space() for i in range(6)}))))[0] == 6
-    assert visits_needed(Encoding(Space(x=unit)))[0] == 1
-    assert design_size(Encoding(Space(x=unit))) == 8
-    assert design_size(Encoding(Space(c=Choice({i: Space() for i in range(100)})))) == 24
+    assert rows_needed(Encoding(Space(c=nested)))[0] == 4
+    assert rows_needed(Encoding(Space(c=nested, e=Choice({i: Space() for i in range(6)}))))[0] == 6
+    assert rows_needed(Encoding(Space(x=unit)))[0] == 1
+    assert DesignSettings().size(Encoding(Space(x=unit))) == 8
+    assert DesignSettings().size(Encoding(Space(c=Choice({i: Space() for i in range(100)})))) == 24
 
 
 def test_a_node_has_a_share_in_proportion_to_what_lies_below():

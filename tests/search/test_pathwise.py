@@ -55,5 +55,5 @@ def test_a_draw_of_an_additive_model_adds_up_over_terms():
     for t in range(len(k.terms)):
         counted = np.zeros_like(whole.active)
         counted[:, t] = whole.active[:, t]
-        total += path.at(X, counted)(X)[0]
+        total += path.moments(X, counted)(X)[0]
     np.testing.assert_allclose(total, path.predict(whole)[0], atol=1e-6)

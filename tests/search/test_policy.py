@@ -5,8 +5,9 @@ from addtree import Choice, Real, Space
 from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
+from addtree.search.candidates import Observed
 from addtree.search.pathwise import SamplePath
-from addtree.search.policy import _goal, check_acquisition, suggest
+from addtree.search.policy import Mode, Policy, check_acquisition, joint_acquisition, suggest
 from tests.strategies import COVARIANCES, build
 
 unit = Real(0, 1)
@@ -24,7 +25,8 @@ def setting(covariance, seed=0):
 
 def ask(acquisition, encoding, posterior, X, z, *, seed=0, turn=1, taken=frozenset()):
     rng = np.random.default_rng(seed)
-    return suggest(acquisition, posterior, encoding, X, z, taken=set(taken), turn=turn, rng=rng)
+    observed = Observed(encoding, X, z, set(taken))
+    return suggest(Policy(acquisition), posterior, observed, turn=turn, rng=rng)
 
 
 @pytest.mark.parametrize(("covariance", "acquisition"), PAIRS)
@@ -76,9 +78,21 @@ def test_suggestions_take_turns():
     assert by_goal[0] >= max(by_goal[1:])
     best, c = X[np.argmin(z)], encoding.index["c"]
     assert local[c] == best[c]  # close to the best means in its branch
-    usual, further = (_goal("logei", posterior, encoding, X, z, turn) for turn in (9, 13))
+    usual, further = (joint_acquisition(Policy(), posterior, Observed(encoding, X, z, set()), turn) for turn in (9, 13))
     moments = posterior.predict(k.rows(encoding.sample(50, np.random.default_rng(3))))
     assert np.all(further(*moments)[0] < usual(*moments)[0])  # a lower target is harder to improve on
+
+
+def test_the_schedule_of_modes():
+    everywhere, local, neglected = Mode.EVERYWHERE, Mode.LOCAL, Mode.NEGLECTED
+    modes = {turn: list(Policy().modes(turn)) for turn in range(1, 13)}
+    assert [turn for turn, found in modes.items() if found[0] is neglected] == [1, 3, 6, 10]
+    assert [turn for turn, found in modes.items() if local in found] == [2, 5, 8, 11]
+    assert all(found[-1] is everywhere for found in modes.values())
+    assert [turn for turn in modes if Policy().aims_lower(turn)] == [1, 4, 7, 10]
+    plain = Policy(lower_turn=None, local_turn=None, neglected=False)
+    assert all(list(plain.modes(turn)) == [everywhere] and not plain.aims_lower(turn) for turn in modes)
+    assert all(list(Policy("ucb").modes(turn)) == [everywhere] for turn in modes)
 
 
 def test_a_neglected_branch_has_its_turn_again():

@@ -77,3 +77,17 @@ def test_entering_a_node_takes_the_options_to_it_and_keeps_the_rest():
         for row in found:
             nested.validate(encoding.decode(row))
     np.testing.assert_array_equal(X, before)
+
+
+def test_single_steps_change_one_integer_or_category_by_one():
+    space = Space(k=Integer(1, 9), m=Categorical("abc" for _ in range(1)), n=Categorical(["u", "v", "w"]), x=Real(0, 1))
+    encoding = Encoding(space)
+    row = encoding.encode([{"k": 1, "m": "abc", "n": "v", "x": 0.5}])[0]
+    steps = [encoding.decode(r) for r in encoding.single_steps(row)]
+    assert steps == [
+        {"k": 2, "m": "abc", "n": "v", "x": 0.5},
+        {"k": 1, "m": "abc", "n": "u", "x": 0.5},
+        {"k": 1, "m": "abc", "n": "w", "x": 0.5},
+    ]
+    flat = Encoding(Space(x=Real(0, 1)))
+    assert flat.single_steps(np.array([0.5])).shape == (0, 1)

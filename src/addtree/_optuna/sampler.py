@@ -19,8 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._optuna.codec import Declared, Inferred, Translation
 from addtree.errors import ConfigError, OptionError
 from addtree.optimizer import Optimizer
-from addtree.search.design import design_size
-from addtree.search.sequential import has_unseen_option, next_row
+from addtree.search.design import DesignSettings, has_unseen_option, next_row
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 
@@ -229,7 +228,7 @@ class _Memory:
         assert self.translation is not None
         self._encoding = Encoding(self.translation.space)
         # a declared space has the optimizer's own design; an inferred one grows, and with it the design (`spread`)
-        design = 1 if self._declared is None else min(design_size(self._encoding), _STRETCH * self._n_startup)
+        design = 1 if self._declared is None else min(DesignSettings().size(self._encoding), _STRETCH * self._n_startup)
         self.optimizer = Optimizer(self.translation.space, seed=self._seed, n_initial=max(design, 1))
         self._told, self._feasible = set(), None
 

@@ -1,7 +1,7 @@
 """Cholesky factors of block-diagonal covariance matrices.
 
-Rows that share no active term are independent, so the matrix of a tree without a shared root falls apart into blocks
-(the paper's appendix B): each is factorised alone. A factor is immutable; appending rows returns a new one.
+Rows that share no active term are independent, so the matrix of a tree without a shared root consists of blocks (the
+paper's appendix B). Each block is factorised alone. A factor is immutable; appending rows returns a new one.
 """
 
 from __future__ import annotations
@@ -19,24 +19,27 @@ from addtree._types import Array, Index, Mask
 
 _log = logging.getLogger("addtree")
 
-_JITTERS = 10.0 ** np.arange(-15, 1)  # of the mean variance, tried in turn
+_JITTERS = 10.0 ** np.arange(-15, 1)  # Multiples of the mean variance that are added to the diagonal, tried in turn.
 
 
 def connected_blocks(active: Mask) -> tuple[Index, ...]:
-    """The rows of each connected component of the graph in which rows that share an active term are joined."""
-    n = len(active)
-    label, last = np.arange(n), None
-    while last is None or not np.array_equal(label, last):  # every row takes the least label within its reach
-        last = label
-        of_term = np.min(np.where(active, label[:, None], n), axis=0, initial=n)
-        label = np.minimum(label, np.min(np.where(active, of_term, n), axis=1, initial=n))
-    return tuple(np.flatnonzero(label == least) for least in np.unique(label))
+    """The rows (n x T activity) of each connected component of the graph that joins rows sharing an active term."""
+    n, T = active.shape
+    if active.all(axis=0).any():  # one term joins all rows, as a parameter at the root does
+        return (np.arange(n),) if n else ()
+    from scipy.sparse import csr_array  # imported here because most trees never need it, and it takes time
+    from scipy.sparse.csgraph import connected_components
+
+    row, term = active.nonzero()
+    graph = csr_array((np.ones(len(row)), (row, n + term)), shape=(n + T, n + T))
+    labels = connected_components(graph, directed=False)[1][:n]
+    return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
 
 def _cholesky(K: Array, variances: Array) -> Array:
-    """Lower factor of K; when rounding has cost K its definiteness, of K plus as little of the identity as will do.
+    """Lower factor of K; if rounding has made K indefinite, of K plus the least jitter that restores it.
 
-    Reads the lower triangle alone. `variances` are those of the rows before anything was subtracted: their mean is the
+    Only the lower triangle is read. `variances` are those of the rows before anything was subtracted; their mean is the
     scale of rounding errors.
     """
     L, info = dpotrf(K, lower=1, clean=1)

@@ -1,7 +1,7 @@
 """Gaussian-process inference over arrays: the likelihood and the posterior.
 
 symbol  shape   meaning
-z       n       observed values, on the scale of the model (see `output`)
+z       n       observed values, on the scale of the model (see `transform`)
 K       n x n   covariance of the observations, noise included: k(X, X) + σ² I
 L       n x n   its lower Cholesky factor, by blocks
 α       n       K⁻¹ z
@@ -9,8 +9,8 @@ k*      m x n   covariance of m queries with the observations
 
     mean = k* α          variance = k(x*, x*) - k* K⁻¹ k*ᵀ        (the paper's section 4.1)
 
-A prediction uses only observations that share an active term with the query: all others have k* = 0, and because they
-lie in other blocks of L they are not even looked at.
+An observation that shares no active term with a query has k* = 0. If it lies in another block of L, it costs the query
+nothing.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-from addtree._types import Array, Index, Mask
+from addtree._types import Array, Index
 from addtree.model.cholesky import BlockCholesky, connected_blocks
 from addtree.model.kernel import Hyperparameters, Kernel, Rows, stack
 from addtree.model.kernel_matrices import Counted, CrossCovariance, GramMatrix, MovingPoints, scatter
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
-
-# Positions of moving points to mean (B), variance (B), and the function from derivatives by these to one by positions.
+# From positions of moving points to mean (B), variance (B), and the function that pulls derivatives by these two back
+# to derivatives by the positions.
 Moments: TypeAlias = Callable[[Array], tuple[Array, Array, Callable[[Array, Array], Array]]]
 
 
 class Likelihood:
     """log p(z | X, θ) of fixed rows, with its gradient by log amplitudes, log lengthscales, log noise, and z.
 
-    The blocks of K, and then of its derivative, lie one after another in one vector, each column by column, so that
-    LAPACK takes them as they are; only their lower triangles are ever filled.
+    The blocks of K, and later those of its derivative, lie one after another in one vector, column by column, as LAPACK
+    wants them. Only their lower triangles are filled.
     """
 
     def __init__(self, gram: GramMatrix) -> None:
@@ -45,7 +45,7 @@ class Likelihood:
         self._blocks = connected_blocks(gram.rows.active)
         sizes = np.array([len(rows) for rows in self._blocks], dtype=np.intp)
         self._ends = np.cumsum(sizes * sizes).tolist()
-        # Entry (i, j) of K stands at corner[i] + place[i] + stride[i] · place[j] (i and j are of one block).
+        # Entry (i, j) of K is at corner[i] + place[i] + stride[i] · place[j]; i and j belong to one block.
         place, stride, corner = np.zeros((3, len(gram.rows)), dtype=np.intp)
         for rows, end in zip(self._blocks, self._ends, strict=True):
             place[rows], stride[rows], corner[rows] = np.arange(len(rows)), len(rows), end - len(rows) ** 2
@@ -64,7 +64,7 @@ class Likelihood:
         factor = BlockCholesky.factorize_blocks(self._blocks, [square.T for square in squares])
         alpha = factor.solve(z)
         value = -0.5 * float(z @ alpha) - 0.5 * factor.log_determinant() - 0.5 * len(z) * _LOG_2PI
-        # d value / dK = (α αᵀ - K⁻¹) / 2, and a pair stands twice in K
+        # d value / dK = (α αᵀ - K⁻¹) / 2, and a pair occurs twice in K
         for rows, square, inverse in zip(self._blocks, squares, factor.inverses(), strict=True):
             np.subtract(np.multiply.outer(alpha[rows], alpha[rows]), inverse.T, out=square)
         by_diagonal = 0.5 * packed[self._diagonal]
@@ -74,36 +74,36 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is believed after observing z at rows. Immutable: `condition` returns a new one."""
+    """The Gaussian process given observations z at rows. Immutable: `condition` returns a new one."""
 
-    covariance: Kernel
+    kernel: Kernel
     hyper: Hyperparameters
     rows: Rows
     z: Array
-    factor: BlockCholesky
+    cholesky: BlockCholesky
     alpha: Array
-    cross: CrossCovariance  # of anything with the rows
+    cross: CrossCovariance  # of any other rows with these
 
     @classmethod
     def from_data(
-        cls, covariance: Kernel, hyper: Hyperparameters, rows: Rows, z: Array, *, gram: GramMatrix | None = None
+        cls, kernel: Kernel, hyper: Hyperparameters, rows: Rows, z: Array, *, gram: GramMatrix | None = None
     ) -> Posterior:
         """Condition on observations z at rows, from scratch; faster with their Gram matrix."""
-        cross = CrossCovariance(covariance, hyper, rows)
+        cross = CrossCovariance(kernel, hyper, rows)
         K = cross.value(rows) if gram is None else gram.value(hyper)
-        K[np.diag_indices(len(K))] = covariance.variance(hyper, rows.active) + hyper.noise
+        K[np.diag_indices(len(K))] = kernel.variance(hyper, rows.active) + hyper.noise
         factor = BlockCholesky.factorize(K, connected_blocks(rows.active))
-        return cls(covariance, hyper, rows, z, factor, factor.solve(z), cross)
+        return cls(kernel, hyper, rows, z, factor, factor.solve(z), cross)
 
     def condition(self, rows: Rows, z: Array) -> Posterior:
         """Condition on further observations, appending to the factor."""
         n, both = len(self.rows), stack(self.rows, rows)
-        cross = CrossCovariance(self.covariance, self.hyper, both)
+        cross = CrossCovariance(self.kernel, self.hyper, both)
         K = cross.value(rows)
         corner = K[:, n:].copy()
-        corner[np.diag_indices(len(rows))] = self.covariance.variance(self.hyper, rows.active) + self.hyper.noise
-        factor, values = self.factor.append(K[:, :n].T, corner), np.concatenate([self.z, z])
-        return Posterior(self.covariance, self.hyper, both, values, factor, factor.solve(values), cross)
+        corner[np.diag_indices(len(rows))] = self.kernel.variance(self.hyper, rows.active) + self.hyper.noise
+        factor, values = self.cholesky.append(K[:, :n].T, corner), np.concatenate([self.z, z])
+        return Posterior(self.kernel, self.hyper, both, values, factor, factor.solve(values), cross)
 
     def means(self) -> Array:
         """The mean at the observations themselves: k(X, X) α = z - σ² α."""
@@ -111,11 +111,14 @@ class Posterior:
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
-        return self._moments(self.cross.value(queries), queries.active)
+        cross = self.cross.value(queries)
+        reduction = np.sum(self.cholesky.half_solve(cross.T) ** 2, axis=0)
+        variance = self.kernel.variance(self.hyper, queries.active) - reduction
+        return cross @ self.alpha, np.maximum(variance, 0.0)
 
     def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of term t alone; the means of all terms add up to the prediction."""
-        return self.predict(queries.only(np.arange(len(self.covariance.terms)) == t))
+        return self.predict(queries.only(np.arange(len(self.kernel.terms)) == t))
 
     def sums(self, weights: Array, queries: Rows) -> tuple[Array, Array]:
         """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m queries.
@@ -124,8 +127,8 @@ class Posterior:
         `active` is restricted to some terms give sums of those components alone.
         """
         cross = weights @ self.cross.value(queries)
-        prior = weights @ CrossCovariance(self.covariance, self.hyper, queries).value(queries) @ weights.T
-        half = self.factor.half_solve(np.ascontiguousarray(cross.T))
+        prior = weights @ CrossCovariance(self.kernel, self.hyper, queries).value(queries) @ weights.T
+        half = self.cholesky.half_solve(np.ascontiguousarray(cross.T))
         return cross @ self.alpha, prior - half.T @ half
 
     def leave_one_out(self) -> tuple[Array, Array]:
@@ -133,23 +136,19 @@ class Posterior:
 
         With Q = K⁻¹: mean_i = z_i - α_i / Q_ii, variance_i = 1 / Q_ii (Rasmussen and Williams 2006, eq. 5.12).
         """
-        diagonal = np.diagonal(self.factor.inverse())
+        diagonal = np.diagonal(self.cholesky.inverse())
         return self.z - self.alpha / diagonal, 1.0 / diagonal
 
-    def _moments(self, cross: Array, active: Mask) -> tuple[Array, Array]:
-        reduction = np.sum(self.factor.half_solve(cross.T) ** 2, axis=0)
-        return cross @ self.alpha, np.maximum(self.covariance.variance(self.hyper, active) - reduction, 0.0)
+    def moments(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
+        """The moments of B moving points as a function of their positions (see `MovingPoints`).
 
-    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
-        """The moments of B moving points as a function of their positions (see `matrices.Points`).
-
-        The function returns mean (B), variance (B), and what turns derivatives by those into one by the positions X.
+        The function returns mean (B), variance (B), and the function that pulls derivatives by these two back to X.
         """
-        points = MovingPoints(self.covariance, self.hyper, self.rows, X, counted, row)
+        points = MovingPoints(self.kernel, self.hyper, self.rows, X, counted, row)
 
-        def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+        def function(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)
-            half = self.factor.solve(cross.T).T
+            half = self.cholesky.solve(cross.T).T
             variance = np.maximum(points.variance - np.sum(cross * half, axis=1), 0.0)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
@@ -157,4 +156,4 @@ class Posterior:
 
             return cross @ self.alpha, variance, gradient
 
-        return moments
+        return function

@@ -48,10 +48,10 @@ def _joined(parts: Sequence[Index]) -> Index:
 class CrossCovariance:
     """k(A, rows) of fixed rows and hyperparameters, for any A: what a term needs of the rows is worked out once."""
 
-    def __init__(self, covariance: Kernel, hyper: Hyperparameters, rows: Rows) -> None:
-        self._covariance, self._hyper, self._rows = covariance, hyper, rows
+    def __init__(self, kernel: Kernel, hyper: Hyperparameters, rows: Rows) -> None:
+        self._kernel, self._hyper, self._rows = kernel, hyper, rows
         self._met = rows.on.sizes > 0
-        constant = covariance.constant
+        constant = kernel.constant
         self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
         self._sides: dict[int, tuple[Index, Array, Array]] = {}
 
@@ -61,8 +61,8 @@ class CrossCovariance:
         F are the weighted features of others. A single number needs no squares: its weighted values are enough.
         """
         if t not in self._sides:
-            on, weights = self._rows.on.points_of(t), self._covariance.term_weights(self._hyper, t)
-            G = self._rows.features[on[:, None], self._covariance.term_features(t)[0]] * weights
+            on, weights = self._rows.on.points_of(t), self._kernel.term_weights(self._hyper, t)
+            G = self._rows.features[on[:, None], self._kernel.term_features(t)[0]] * weights
             squares = np.sum(G * G, axis=1, keepdims=True)
             side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
             self._sides[t] = (on, weights, side)
@@ -70,19 +70,19 @@ class CrossCovariance:
 
     def value(self, A: Rows) -> Array:
         """k(A, rows), m x n."""
-        K = np.asarray(A.active[:, self._covariance.constant].astype(float) @ self._offsets)
+        K = np.asarray(A.active[:, self._kernel.constant].astype(float) @ self._offsets)
         met = self._met & (A.on.sizes > 0)
-        for t in self._covariance.varying:
+        for t in self._kernel.varying:
             if not met[t]:
                 continue
             rows, (on, weights, side) = A.on.points_of(t), self._side(t)
-            F = A.features[rows[:, None], self._covariance.term_features(t)[0]] * weights
+            F = A.features[rows[:, None], self._kernel.term_features(t)[0]] * weights
             if side.ndim == 1:
                 r2 = np.subtract.outer(F[:, 0], side) ** 2
             else:
                 squares = np.sum(F * F, axis=1, keepdims=True)
                 r2 = np.maximum(np.concatenate([F, squares, np.ones_like(squares)], axis=1) @ side, 0.0)
-            kernel = squared_exponential if self._covariance.terms[t].smooth else matern52
+            kernel = squared_exponential if self._kernel.terms[t].smooth else matern52
             block = self._hyper.amplitudes[t] * kernel(r2)
             if block.shape == K.shape:
                 K += block
@@ -98,15 +98,15 @@ class GramMatrix:
     ones, and at last the constant ones, whose κ is 1. On the diagonal a term is its amplitude.
     """
 
-    def __init__(self, covariance: Kernel, rows: Rows) -> None:
-        self.covariance, self.rows = covariance, rows
+    def __init__(self, kernel: Kernel, rows: Rows) -> None:
+        self.kernel, self.rows = kernel, rows
         self._active = rows.active.astype(float)
         below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
         terms, first, second = [], [], []
         self._delta2: list[tuple[slice, slice, Array]] = []  # per varying term: its pairs, its reads, Δ²/d (d x pairs)
         reads: list[Index] = []  # the lengthscales
         self._n_varying = self._n_smooth = n_reads = 0
-        for t in covariance.order.tolist():
+        for t in kernel.order.tolist():
             on = rows.on.points_of(t)
             size = len(on) * (len(on) - 1) // 2
             if size == 0:
@@ -115,15 +115,15 @@ class GramMatrix:
             terms.append(t)
             first.append(on[i])
             second.append(on[j])
-            if not covariance.constant[t]:
-                columns, scales = covariance.reads(t)
+            if not kernel.constant[t]:
+                columns, scales = kernel.reads(t)
                 values = rows.X[on, columns[:, None]]
-                delta2 = covariance.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
+                delta2 = kernel.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
                 pairs, read = slice(self._n_varying, self._n_varying + size), slice(n_reads, n_reads + len(columns))
                 self._delta2.append((pairs, read, delta2))
                 reads.append(scales)
                 self._n_varying, n_reads = pairs.stop, read.stop
-                self._n_smooth += size * covariance.terms[t].smooth
+                self._n_smooth += size * kernel.terms[t].smooth
         self.i, self.j, self._reads = _joined(first), _joined(second), _joined(reads)
         self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array([len(x) for x in first], dtype=np.intp)
         self._starts = np.cumsum(self._sizes) - self._sizes
@@ -172,7 +172,7 @@ class MovingPoints:
 
     def __init__(
         self,
-        covariance: Kernel,
+        kernel: Kernel,
         hyper: Hyperparameters,
         rows: Rows,
         X: Array,
@@ -181,20 +181,20 @@ class MovingPoints:
     ) -> None:
         self.row = row = np.arange(len(X)) if row is None else row
         self.counted = counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
-        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, covariance.read
+        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, kernel.read
         self._shape = (len(row), n)
         self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
         # Pairs of a point and a row, term after term.
-        first = np.argsort(np.argsort(covariance.order)[counted.term], kind="stable")
+        first = np.argsort(np.argsort(kernel.order)[counted.term], kind="stable")
         term, point = counted.term[first], counted.point[first]
         owner, within = _ragged(on.sizes[term])
         term, point = term[owner], point[owner]
         seen_row = on.point[on.starts[term] + within]
-        varying = int(np.searchsorted(covariance.constant[term], True))
+        varying = int(np.searchsorted(kernel.constant[term], True))
         flat, amplitude = point * n + seen_row, hyper.amplitudes[term]
         self._flat, self._amplitude = flat[:varying], amplitude[:varying]
         self._fixed = scatter(flat[varying:], amplitude[varying:], len(row) * n).reshape(self._shape)
-        self._n_smooth = int(np.count_nonzero(covariance.smooth[term[:varying]]))
+        self._n_smooth = int(np.count_nonzero(kernel.smooth[term[:varying]]))
         # For each of them, the columns of the term: those that move, and what the others add to r² for good.
         pair, within = _ragged(reads.sizes[term[:varying]])
         read = reads.starts[term[pair]] + within
@@ -202,9 +202,9 @@ class MovingPoints:
         variable = row[point[pair]] * D + column
         weight = 1.0 / (hyper.lengthscales[scales] ** 2 * reads.sizes[reads.term])[read]
         seen = rows.X[seen_row[pair], column]
-        moves = (~np.isnan(X) & ~covariance.categorical).ravel()[variable]
+        moves = (~np.isnan(X) & ~kernel.categorical).ravel()[variable]
         still = ~moves
-        delta2 = covariance.squared_distance(column[still], covariance.impute(X).ravel()[variable[still]], seen[still])
+        delta2 = kernel.squared_distance(column[still], kernel.impute(X).ravel()[variable[still]], seen[still])
         self._base = scatter(pair[still], weight[still] * delta2, varying)
         self._pair, self._variable, self._seen, self._weight = pair[moves], variable[moves], seen[moves], weight[moves]
 

@@ -2,15 +2,15 @@
 
     k(x, x') = sum over terms t of  a_t · [t active in x] · [t active in x'] · κ(x_t, x'_t ; ℓ)
 
-A term is *when* it is active (its gate) and *which* columns it reads. That is the whole family:
+A term is defined by its gate, which says when it is active, and by the columns it reads:
 
-    main         one per vertex, reading its own columns: the paper's Add-Tree covariance (Def. 3, Alg. 1)
-    offset       one per option of a choice, reading nothing: options without parameters are modelled too
-    interaction  one per node, reading its own columns and all above: the paper's appendix E, interactions along a path;
-                 and one per node with several independent choices, reading all that hangs there: across them
-    path         one per path, reading all of its columns: independent Gaussian processes, the baseline without sharing
+    main         one per vertex, reads the vertex's columns: the paper's Add-Tree covariance (Def. 3, Alg. 1)
+    offset       one per option of a choice, reads nothing: models options without parameters too
+    interaction  one per node, reads its columns and those above: interactions along a path (the paper's appendix E);
+                 one more per node with several choices, reads everything below it: interactions across the choices
+    path         one per path, reads all of its columns: independent Gaussian processes, the baseline without sharing
 
-Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2), and so take up what is not smooth too.
+Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2), and so also model what is not smooth.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")
 Gate = tuple[tuple[int, int], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
-ACTIVE = -1  # in a gate: any code, the column only has to be active
-MAX_PATHS = 512  # independent models are of no use on a space with more paths than evaluations
+ACTIVE = -1  # In a gate, this code means any code: the column only has to be active.
+MAX_PATHS = 512  # Independent models are useless on a space with more paths than evaluations.
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Term:
 
 
 def check_covariance(covariance: str) -> None:
-    """An OptionError that lists the covariances, for a name that is none."""
+    """Raise an OptionError that lists the covariances if the name is unknown."""
     if covariance not in COVARIANCES:
         raise OptionError(f"covariance={covariance!r} is unknown; use one of {', '.join(map(repr, COVARIANCES))}")
 
@@ -79,13 +79,15 @@ def _mains(encoding: Encoding) -> list[Term]:
 
 def _offsets(encoding: Encoding) -> list[Term]:
     choices = np.flatnonzero(encoding.is_choice).tolist()
-    return [Term(_says(encoding, j, o), "offset", ((j, o),)) for j in choices for o in range(encoding.n_codes[j])]
+    return [
+        Term(_option_label(encoding, j, o), "offset", ((j, o),)) for j in choices for o in range(encoding.n_codes[j])
+    ]
 
 
 def _interactions(encoding: Encoding) -> list[Term]:
     space, terms = encoding.space, []
     own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
-    # Not `conditions`: a choice under every option of another is always active, and still in several places.
+    # Not `conditions`: a choice under every option of another is always active, and yet occurs in several nodes.
     places = Counter(name for node in space.nodes for name, _ in node.choices)
     for i, node in enumerate(space.nodes):
         gate = _gate(encoding, node.location, places)
@@ -95,13 +97,13 @@ def _interactions(encoding: Encoding) -> list[Term]:
             groups.append((*above, *encoding.below[i].tolist()))
         for columns in filter(None, groups):
             label = " × ".join(encoding.names[j] for j in columns)
-            label += f" | {_says(encoding, *gate[-1])}" if gate else " | everywhere"
+            label += f" | {_option_label(encoding, *gate[-1])}" if gate else " | everywhere"
             terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
     return terms
 
 
 def _gate(encoding: Encoding, location: Location, places: Mapping[str, int]) -> Gate:
-    """What tells a location: its last option, and those before it as far as the choices also occur elsewhere."""
+    """The gate of a location: its last option, and those before it as long as a choice also occurs elsewhere."""
     pairs: list[tuple[int, int]] = []
     for choice, option in reversed(location):
         pairs.insert(0, (encoding.index[choice], option))
@@ -123,11 +125,11 @@ def _paths(encoding: Encoding) -> list[Term]:
         columns = tuple(np.flatnonzero(~encoding.is_choice & ~np.isnan(row)).tolist())
         scales = tuple(range(n_scales, n_scales + len(columns)))
         n_scales += len(columns)
-        label = ", ".join(_says(encoding, j, o) for j, o in gate) or "all"
+        label = ", ".join(_option_label(encoding, j, o) for j, o in gate) or "all"
         terms.append(Term(label, "path", gate, columns, scales))
     return terms
 
 
-def _says(encoding: Encoding, column: int, code: int) -> str:
+def _option_label(encoding: Encoding, column: int, code: int) -> str:
     name = encoding.names[column]
     return f"{name}={encoding.space.variables[name].decode(code)!r}"

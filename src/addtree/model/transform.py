@@ -1,10 +1,10 @@
 """From observed values y to the scale z of the model, and back.
 
-    s = (squeeze(y) - centre) / scale          z = yj(s; λ)
+    s = (compress(y) - centre) / scale          z = yj(s; λ)
 
-`squeeze` lets values far above the median count less, in order still: even a bad branch shows in which direction it
-gets better. `yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches the low values, where a
-minimiser looks, and squeezes the high ones. λ is learned with the hyperparameters, inside the likelihood (see `fit`).
+`compress` reduces values far above the median to a logarithm. They keep their order, because even a bad branch shows in
+which direction it improves. `yj` is the Yeo-Johnson power transform: λ = 1 changes nothing, λ < 1 stretches low values,
+where a minimiser looks, and shrinks high ones. λ is learned with the hyperparameters (see `fit`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,22 @@ import numpy as np
 
 from addtree._types import Array
 
-_LEAST_SCALE = float(np.finfo(float).tiny)  # below, a quotient of two floats means nothing
-_WILD = 2.0  # values further above the median than so many times (median - least) are squeezed,
-_SOFT = 0.5  # to a logarithm that bends at so many times that
-_FARTHEST = 100.0  # and goes on to so many bends
+_LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
+_MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths.
+
+
+@dataclass(frozen=True)
+class TransformSettings:
+    """How wild values are compressed, and how far the power may go. `benchmarks.variants` compares other settings.
+
+    cap           values above the median by more than this many times (median - least) are compressed
+    width         the logarithm that compresses them bends at this many times (median - least)
+    power_bounds  bounds of λ; equal bounds switch the power transform off
+    """
+
+    cap: float = 2.0
+    width: float = 0.5
+    power_bounds: tuple[float, float] = (-1.0, 3.0)
 
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
@@ -38,21 +50,21 @@ def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
     return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
 
 
-def _squeeze(y: Array, cap: float, width: float) -> Array:
-    """y up to the cap; beyond it an excess e counts as width · log(1 + e / width): less, but still in order."""
-    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _FARTHEST)  # halves: see `standardise`
+def _compress(y: Array, cap: float, width: float) -> Array:
+    """y up to the cap; an excess e over it counts as width · log(1 + e / width), which keeps the order."""
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _MAX_EXCESS)  # halves: see `standardise`
     return np.asarray(np.minimum(y, cap) + width * np.log1p(excess))
 
 
-def _stretch(y: Array, cap: float, width: float) -> Array:
-    """What `_squeeze` undoes, as far as it can be undone."""
-    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(_FARTHEST))
+def _expand(y: Array, cap: float, width: float) -> Array:
+    """The inverse of `_compress`, as far as there is one."""
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(_MAX_EXCESS))
     return np.asarray(np.minimum(y, cap) + width * np.expm1(excess))
 
 
 @dataclass(frozen=True)
 class Transform:
-    """The transform of one set of observations. Values above the cap count less the further they are above."""
+    """The transform of one set of observations. Values above `cap` are compressed."""
 
     centre: float
     scale: float
@@ -61,15 +73,18 @@ class Transform:
     power: float = 1.0
 
     @classmethod
-    def from_values(cls, y: Array, *, centred: bool, squeezed: bool) -> Transform:
-        """Standardise; without centring, divide by the root mean square. Constant values keep scale 1."""
+    def from_values(cls, y: Array, *, centred: bool, settings: TransformSettings | None = None) -> Transform:
+        """Standardise y; without centring, divide by the root mean square. With settings, compress wild values first.
+
+        Constant values are only centred.
+        """
         cap, width = np.inf, 1.0
-        if squeezed and len(y):
+        if settings is not None and len(y):
             middle, least = 2.0 * float(np.median(0.5 * y)), float(np.min(y))
             if _LEAST_SCALE < (usual := middle - least) < np.inf:
-                cap, width = middle + _WILD * usual, _SOFT * usual
-            y = _squeeze(y, cap, width)
-        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # squares of 1e300 and of 1e-300 are no floats
+                cap, width = middle + settings.cap * usual, settings.width * usual
+            y = _compress(y, cap, width)
+        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # the squares of 1e300 and 1e-300 are not representable
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
         return cls(centre * unit, max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE), cap, width)
@@ -80,8 +95,8 @@ class Transform:
 
     def standardise(self, y: Array) -> Array:
         """y to s."""
-        # Halves, exactly the same otherwise: the difference of 1e308 and -1e308 is no float, that of their halves is.
-        return np.asarray((0.5 * _squeeze(y, self.cap, self.width) - 0.5 * self.centre) / (0.5 * self.scale))
+        # Halving changes nothing else, and the difference of 1e308 and -1e308 is representable only for their halves.
+        return np.asarray((0.5 * _compress(y, self.cap, self.width) - 0.5 * self.centre) / (0.5 * self.scale))
 
     def forward(self, y: Array) -> Array:
         """y to z."""
@@ -97,7 +112,7 @@ class Transform:
                 down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
             s = np.where(z >= 0, up, -down)
         with np.errstate(over="ignore"):
-            return _stretch(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width)
+            return _expand(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width)
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:

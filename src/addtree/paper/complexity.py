@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree.model.cholesky import BlockCholesky, connected_blocks
-from addtree.model.fit import Specification
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.model.kernel_matrices import GramMatrix
+from addtree.model.specification import Specification
 from addtree.search.acquisition import Acquisition, beta, ucb
 from addtree.search.ascent import ascend
-from addtree.search.joint import decomposed
+from addtree.search.decomposed import maximize_sum
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Real
 from addtree.space.space import Choice, Space
@@ -56,7 +56,7 @@ def binary_tree(depth: int, *, root_parameter: bool = True, name: str = "x") -> 
 def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Posterior]:
     """The paper's process on n random configurations with plain hyperparameters and values."""
     encoding = Encoding(space)
-    covariance = Specification("additive", "mle").build(encoding)
+    covariance = Specification("additive", "mle").make_kernel(encoding)
     X = encoding.encode([space.sample(rng) for _ in range(n)])
     hyper = Hyperparameters(np.ones(len(covariance.terms)), np.full(covariance.n_scales, 0.3), 1e-4)
     z = np.nansum(np.sin(3 * X), axis=1)
@@ -79,7 +79,7 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
     for name, shared in (("shared root", True), ("no shared root", False)):
         for n in sizes:
             _, posterior = model(binary_tree(2, root_parameter=shared), n, np.random.default_rng(0))
-            K = GramMatrix(posterior.covariance, posterior.rows).value(posterior.hyper)
+            K = GramMatrix(posterior.kernel, posterior.rows).value(posterior.hyper)
             K[np.diag_indices(n)] += posterior.hyper.noise
             blocks = connected_blocks(posterior.rows.active)
             assert (len(blocks) == 1) == shared
@@ -100,7 +100,7 @@ def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generato
     free = encoding.is_numeric & ~np.isnan(X)
     X = np.where(free, rng.random(X.shape), X)
     bound = ucb(beta(free.sum(axis=1).astype(float), OBSERVATIONS))
-    moments = posterior.at(X, posterior.covariance.rows(X).active)
+    moments = posterior.moments(X, posterior.kernel.rows(X).active)
 
     def ascent(X: Float) -> tuple[Float, Float]:
         mean, variance, pull_back = moments(X)
@@ -121,7 +121,7 @@ def acquisition(depths: Sequence[int]) -> dict[str, list[float]]:
             return ucb(beta(d, OBSERVATIONS))
 
         def vertexwise(encoding: Encoding = encoding, posterior: Posterior = posterior) -> Any:
-            return decomposed(posterior, posterior.covariance, encoding, by_dimension, np.random.default_rng(0))
+            return maximize_sum(posterior, encoding, by_dimension, np.random.default_rng(0))
 
         def leafwise(encoding: Encoding = encoding, posterior: Posterior = posterior) -> Any:
             return every_leaf(encoding, posterior, np.random.default_rng(0))

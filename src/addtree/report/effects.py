@@ -131,12 +131,12 @@ class Effects:
     def __init__(self, gp: AddTreeGP, X: Array, *, seed: int = 0) -> None:
         self.gp, self.X, self._seed = gp, X, seed
         self.encoding, self.posterior = gp.encoding, gp.posterior
-        self.space, self.terms = gp.space, gp.posterior.covariance.terms
+        self.space, self.terms = gp.space, gp.posterior.kernel.terms
 
     # ------------------------------------------------------------------ sums of components
 
     def _rows(self, X: Array, counted: Mask) -> Rows:
-        return self.posterior.covariance.rows(X).only(counted)
+        return self.posterior.kernel.rows(X).only(counted)
 
     def mean(self, X: Array, counted: Mask) -> Array:
         """The posterior mean of the counted terms together, on the scale of the model."""
@@ -148,7 +148,7 @@ class Effects:
         posterior, rows, out = self.posterior, self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
         for t in range(len(self.terms)):
             on = np.flatnonzero(rows.active[:, t])
-            cross = CrossCovariance(posterior.covariance, posterior.hyper, rows[on])
+            cross = CrossCovariance(posterior.kernel, posterior.hyper, rows[on])
             out[t, on] = cross.value(rows[on].only(np.arange(len(self.terms)) == t)) @ posterior.alpha[on]
         return out
 

@@ -5,8 +5,8 @@ x       B x d       the free coordinates of each point, packed to the left
 H       B x d x d   inverse Hessian estimates of -f
 t       B           step sizes
 
-Every evaluation tries one step of every point, so that a dozen starts cost hardly more than one. A step that does not
-gain is not taken, but what it shows of the curvature is used, and the next one is shorter.
+Every evaluation tries one step of every point, so that a dozen starts cost little more than one. A step that does not
+gain is not taken, but its curvature is used, and the next step is shorter.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import numpy as np
 
 from addtree._types import Array, Index, Mask
 
-_FIRST_STEP = 0.05  # of the unit interval, along the steepest coordinate
-_LONGEST_STEP = 0.5
-_TINY = 1e-300
-_PATIENCE = 4  # steps over which a rival's gain is judged,
-_OUTLOOK = 3.0  # and how many times that it may still gain
+_FIRST_STEP = 0.05  # Length of the first step along its steepest coordinate, in units of the unit interval.
+_LONGEST_STEP = 0.5  # Longest step along any coordinate.
+_SHRINK = 0.3  # A step that does not gain is followed by one of this share of its length.
+_TINY = 1e-300  # Keeps quotients finite.
+_WINDOW = 4  # The gain of a point is judged over this many steps.
+_OUTLOOK = 3.0  # A point is assumed to gain at most this many times its gain in the window.
 
 
 def ascend(
@@ -36,10 +37,12 @@ def ascend(
 ) -> tuple[Array, Array]:
     """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each in [0, 1].
 
-    Point b owns the entries of X[row[b]] (of X[b], where no `row` is given) that `free[b]` (B x D) marks; no two
-    points own the same. Returns the best X found in so many steps and the values, none worse than at the start.
-    Points of which only the best matters are rivals: given `enough`, the ascend ends as soon as none that can still win
-    has lately gained that much.
+    Point b owns the entries of X[row[b]] (of X[b] without `row`) that `free[b]` (B x D) marks; no two points own the
+    same entry. Returns the best X found and the values, none of them worse than at the start.
+
+    steps      evaluations of the function after the first, at most
+    tolerance  the ascent ends when no coordinate moves by this much
+    enough     for points of which only the best matters: the ascent ends when none that can still win gains this much
     """
     value, gradient = function(X)
     d = int(free.sum(axis=1).max(initial=0))
@@ -50,52 +53,74 @@ def ascend(
     columns = np.argsort(~free, axis=1, kind="stable")[:, :d]
     valid = free[np.arange(B)[:, None], columns]
     X = X.copy()
-    at = (np.broadcast_to(row, columns.shape)[valid], columns[valid])
-    rest = X[row, columns]
-    x, g = np.where(valid, rest, 0.5), np.where(valid, gradient[row, columns], 0.0)
-    H = np.zeros((B, d, d))
-    curved = np.zeros(B, dtype=bool)  # whether H knows anything
-    t = np.ones(B)
-    history = [value]
+    entries = (np.broadcast_to(row, columns.shape)[valid], columns[valid])
+    x, g = np.where(valid, X[row, columns], 0.5), np.where(valid, gradient[row, columns], 0.0)
+    curvature, t, history = _Curvature(B, d), np.ones(B), [value]
     for _ in range(steps):
-        inside = np.where(g > 0.0, 1.0 - x, x) > 0.0  # the box leaves room uphill
-        uphill = g * inside
-        step = _apply(H, uphill) * inside
-        poor = _dot(step, uphill) <= 0.0  # as it is while H is zero
-        first = uphill * (_FIRST_STEP / np.maximum(_largest(uphill), _TINY))[:, None]
-        step = np.where(poor[:, None], first, step)
-        step *= (t * np.minimum(1.0, _LONGEST_STEP / np.maximum(_largest(step), _TINY)))[:, None]
-        tried = np.minimum(np.maximum(x + step, 0.0), 1.0)
+        tried = np.minimum(np.maximum(x + _step(curvature.H, x, g, t), 0.0), 1.0)
         s = tried - x
         if _largest(s).max() < tolerance:
             break
-        X[at] = tried[valid]
+        X[entries] = tried[valid]
         new_value, gradient = function(X)
         new_g = np.where(valid, gradient[row, columns], 0.0)
-        y = g - new_g  # of the minimised function -f
+        curvature.update(s, g - new_g)  # of the minimised function -f
+        gained = new_value > value
+        x, g = np.where(gained[:, None], tried, x), np.where(gained[:, None], new_g, g)
+        value = np.where(gained, new_value, value)
+        t = np.where(gained, np.minimum(1.0, 2.0 * t), _SHRINK * t)
+        history.append(value)
+        if enough is not None and _is_decided(history, enough):
+            break
+    X[entries] = x[valid]
+    return X, value
+
+
+def _step(H: Array, x: Array, g: Array, t: Array) -> Array:
+    """The step of every point: quasi-Newton where H gives an ascent, else along the gradient; none out of the box."""
+    inside = np.where(g > 0.0, 1.0 - x, x) > 0.0  # the box leaves room uphill
+    uphill = g * inside
+    step = _apply(H, uphill) * inside
+    poor = _dot(step, uphill) <= 0.0  # as it is while H is zero
+    first = uphill * (_FIRST_STEP / np.maximum(_largest(uphill), _TINY))[:, None]
+    step = np.where(poor[:, None], first, step)
+    step *= (t * np.minimum(1.0, _LONGEST_STEP / np.maximum(_largest(step), _TINY)))[:, None]
+    return step
+
+
+def _is_decided(history: list[Array], enough: float) -> bool:
+    """Whether no point that can still become the best has lately gained enough."""
+    if len(history) <= _WINDOW:
+        return False
+    value = history[-1]
+    gain = value - history[-1 - _WINDOW]
+    return not np.any((gain > enough) & (value + _OUTLOOK * gain >= value.max()))
+
+
+class _Curvature:
+    """The inverse Hessian estimates H of -f, zero until something is learned; updated in place for speed."""
+
+    def __init__(self, B: int, d: int) -> None:
+        self.H = np.zeros((B, d, d))
+        self._known = np.zeros(B, dtype=bool)
+
+    def update(self, s: Array, y: Array) -> None:
+        """Learn from steps s and the changes y of the gradient of -f.
+
+        BFGS: H + ρ (1 + ρ yᵀHy) ssᵀ - ρ (Hy sᵀ + s yᵀH), where ρ is 1 / sᵀy, or 0 where nothing is learned.
+        """
+        H, d = self.H, s.shape[1]
         sy, yy = _dot(s, y), _dot(y, y)
         learns = (sy > 1e-12 * yy) & (yy > _TINY)
-        new = learns & ~curved
+        new = learns & ~self._known
         if new.any():
             H[new] = np.eye(d) * (sy[new] / yy[new])[:, None, None]
-            curved |= learns
-        # BFGS: H + ρ (1 + ρ yᵀHy) ssᵀ - ρ (Hy sᵀ + s yᵀH), where ρ is 1 / sᵀy, or 0 where nothing is learned
+            self._known |= learns
         rho = learns / np.where(learns, sy, 1.0)
         Hy = _apply(H, y)
         half = (0.5 * rho * (1.0 + rho * _dot(y, Hy)))[:, None] * s - rho[:, None] * Hy
         rank_two = half[:, :, None] * s[:, None, :]
         H += rank_two + rank_two.transpose(0, 2, 1)
-        gained = new_value > value
-        x, g = np.where(gained[:, None], tried, x), np.where(gained[:, None], new_g, g)
-        value = np.where(gained, new_value, value)
-        t = np.where(gained, np.minimum(1.0, 2.0 * t), 0.3 * t)
-        history.append(value)
-        if enough is not None and len(history) > _PATIENCE:
-            gain = value - history[-1 - _PATIENCE]
-            if not np.any((gain > enough) & (value + _OUTLOOK * gain >= value.max())):
-                break
-    X[at] = x[valid]
-    return X, value
 
 
 def _apply(H: Array, v: Array) -> Array:

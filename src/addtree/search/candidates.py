@@ -1,6 +1,9 @@
-"""Candidate configurations for the joint search: around the best observed ones, across branches, and anywhere."""
+"""Candidate configurations for the joint search: anywhere, around the best observed ones, and across branches."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -8,54 +11,88 @@ from addtree._types import Array
 from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 
-_ANYWHERE = 128  # uniform over the space
-_NEAR = 96  # around the incumbents
-_ACROSS = 48  # incumbents with one choice changed
-_GIVEN = 0.7  # of these take what hangs below the new option from the best seen there
-_INCUMBENTS = 6
-_ENOUGH = 3  # evaluations, all of them as bad as can be, after which an option is not probed any more
-_WIDTHS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)  # of the unit interval
+
+@dataclass(frozen=True)
+class CandidateSettings:
+    """How many candidates of each kind there are. `benchmarks.variants` compares other numbers.
+
+    anywhere        candidates uniform over the space
+    near            candidates around the incumbents
+    across          candidates that are incumbents with one choice changed, at most
+    donor_share     share of those that take what the new option opens from the best observation of that option
+    incumbents      number of best observations that serve as incumbents
+    hopeless_after  an option is no longer probed after this many evaluations, all as bad as the worst of all
+    widths          standard deviations of changes to an incumbent, in units of the unit interval
+    """
+
+    anywhere: int = 128
+    near: int = 96
+    across: int = 48
+    donor_share: float = 0.7
+    incumbents: int = 6
+    hopeless_after: int = 3
+    widths: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
 
 
-def candidates(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> Array:
-    """Rows to score, given observed rows X (n x D) and their values (n), lower being better. Not yet snapped."""
-    order = np.argsort(value, kind="stable")
-    best = X[order[:_INCUMBENTS]]
-    parts = [encoding.sample(_ANYWHERE, rng)]
+@dataclass(frozen=True)
+class Observed:
+    """What has been evaluated: rows X (n x D), values y (n, lower is better), and the keys that may not be repeated."""
+
+    encoding: Encoding
+    X: Array
+    y: Array
+    taken: set[bytes]
+
+    @cached_property
+    def ranked(self) -> Array:
+        """The rows, best first."""
+        return np.asarray(self.X[np.argsort(self.y, kind="stable")])
+
+    def has_new(self, X: Array) -> bool:
+        """Whether any of these rows, once snapped, is not taken."""
+        return not self.taken.issuperset(self.encoding.keys(self.encoding.snap(X)))
+
+
+def candidates(observed: Observed, settings: CandidateSettings, rng: np.random.Generator) -> Array:
+    """Rows to score, not yet snapped."""
+    best = observed.ranked[: settings.incumbents]
+    parts = [observed.encoding.sample(settings.anywhere, rng)]
     if len(best):
-        parts += [near(encoding, best, rng), _across(encoding, best, X[order], rng)]
+        parts += [near(observed.encoding, best, settings, rng), _across(observed, best, settings, rng)]
     return np.concatenate(parts)
 
 
-def neglected(encoding: Encoding, X: Array, value: Array, rng: np.random.Generator) -> list[int]:
-    """The nodes that options open, first those seen least for their share of a balanced design; equals at random.
+def neglected_nodes(observed: Observed, settings: CandidateSettings, rng: np.random.Generator) -> list[int]:
+    """The nodes that options open, those seen least for their share of a balanced design first; ties at random.
 
-    A node whose every evaluation is as bad as the worst of all (as a failed one counts) is left out after a few.
+    A node whose evaluations are all as bad as the worst of all (a failed trial counts as that) is soon left out.
     """
+    encoding, y = observed.encoding, observed.y
     found = []
     for node, share in list(enumerate(node_shares(encoding)))[1:]:
-        seen = encoding.inside(X, node)
-        hopeless = np.sum(seen) >= _ENOUGH and np.all(value[seen] == np.max(value))
+        seen = encoding.inside(observed.X, node)
+        hopeless = np.sum(seen) >= settings.hopeless_after and np.all(y[seen] == np.max(y))
         if not hopeless:
             found.append((np.sum(seen) / share, rng.random(), node))
     return [node for _, _, node in sorted(found)]
 
 
-def within(encoding: Encoding, X: Array, value: Array, node: int, rng: np.random.Generator) -> Array:
-    """Candidates that all take the options to a node: around the best seen there, and others, brought there."""
-    ranked = X[np.argsort(value, kind="stable")]
-    there = ranked[encoding.inside(ranked, node)][:_INCUMBENTS]
-    rows = encoding.enter(candidates(encoding, X, value, rng), node, rng)
-    return np.concatenate([rows, near(encoding, there, rng)]) if len(there) else rows
+def within_node(observed: Observed, node: int, settings: CandidateSettings, rng: np.random.Generator) -> Array:
+    """Candidates that all activate a node: around the best seen there, and others that are moved there."""
+    encoding, ranked = observed.encoding, observed.ranked
+    there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
+    rows = encoding.enter(candidates(observed, settings, rng), node, rng)
+    return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
-def near(encoding: Encoding, best: Array, rng: np.random.Generator) -> Array:
-    """Incumbents, the best more often, with some of their numbers and categories changed."""
+def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
+    """Incumbents, the best ones more often, with some of their numbers and categories changed."""
+    n = settings.near
     weights = 1.0 / (1.0 + np.arange(len(best)))
-    X = best[rng.choice(len(best), size=_NEAR, p=weights / weights.sum())]
-    width = rng.choice(_WIDTHS, size=(_NEAR, 1))
+    X = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
+    width = rng.choice(settings.widths, size=(n, 1))
     n_active = np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1, keepdims=True)
-    share = np.where(rng.random((_NEAR, 1)) < 0.5, 1.0, 2.0 / np.maximum(n_active, 2.0))  # all of them, or about two
+    share = np.where(rng.random((n, 1)) < 0.5, 1.0, 2.0 / np.maximum(n_active, 2.0))  # all of them, or about two
     change = rng.random(X.shape) < share
     X = np.where(change & encoding.is_numeric, X + width * rng.normal(size=X.shape), X)
     codes = np.floor(rng.random(X.shape) * np.maximum(encoding.n_codes, 1))
@@ -63,39 +100,30 @@ def near(encoding: Encoding, best: Array, rng: np.random.Generator) -> Array:
     return np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
 
 
-def _across(encoding: Encoding, best: Array, ranked: Array, rng: np.random.Generator) -> Array:
+def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
     """Incumbents with one choice changed.
 
-    What the new option opens is taken from the best observation of that option, or drawn at random; what both
-    options have in common (shared names) stays.
+    What the new option opens is taken from the best observation of that option, or drawn at random. Parameters that
+    both options share keep their values.
     """
+    encoding, ranked = observed.encoding, observed.ranked
     flips = [
-        (node, b)
+        (child, b)
         for b, row in enumerate(best)
-        for j, options in _active_choices(encoding, row)
-        for o, node in enumerate(options)
+        for i, _ in encoding.walk(row)
+        for j, options in encoding.node_choices[i]
+        for o, child in enumerate(options)
         if o != row[j]
     ]
-    if len(flips) > _ACROSS:
-        flips = [flips[i] for i in rng.choice(len(flips), size=_ACROSS, replace=False)]
+    if len(flips) > settings.across:
+        flips = [flips[i] for i in rng.choice(len(flips), size=settings.across, replace=False)]
     parts = [np.empty((0, encoding.n_columns))]
     for node in dict.fromkeys(node for node, _ in flips):
         old = best[[b for to, b in flips if to == node]]
         new = encoding.enter(old, node, rng)
         donors = np.flatnonzero(encoding.inside(ranked, node))
         if len(donors):
-            given = rng.random(len(new)) < _GIVEN
+            given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
     return np.concatenate(parts)
-
-
-def _active_choices(encoding: Encoding, row: Array) -> list[tuple[int, tuple[int, ...]]]:
-    """The choices a row makes: their columns and the nodes their options open."""
-    found = []
-    queue = [0]
-    for i in queue:
-        for j, options in encoding.node_choices[i]:
-            found.append((j, options))
-            queue.append(options[int(row[j])])
-    return found

@@ -1,30 +1,50 @@
-"""The initial design: few configurations that see every option and spread every parameter."""
+"""The initial design: a few configurations that see every option and cover the range of every parameter.
+
+`initial_design` makes all rows at once. `next_row` extends a design one row at a time, for spaces that are still being
+discovered. Both give an option a share of the design in proportion to the rows needed to see every option below it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from addtree._types import Array
+from addtree._types import Array, Index
 from addtree.space.encoding import Encoding
 
-_LEAST = 8  # configurations, whatever the space
-_MOST = 24  # a space with more options than that is seen as far as it goes
+
+@dataclass(frozen=True)
+class DesignSettings:
+    """The size of the default design. `benchmarks.variants` compares fewer visits.
+
+    least       rows of the smallest design
+    most        rows of the largest design; a space with more options is seen as far as it goes
+    visits      visits to every option
+    mle_visits  visits under maximum likelihood; without a prior, two leave every other run in a wrong branch
+    """
+
+    least: int = 8
+    most: int = 24
+    visits: int = 2
+    mle_visits: int = 3
+
+    def size(self, encoding: Encoding, inference: str = "map") -> int:
+        """The number of rows of the design for a space."""
+        visits = self.mle_visits if inference == "mle" else self.visits
+        return min(max(self.least, visits * rows_needed(encoding)[0]), self.most)
 
 
-def visits_needed(encoding: Encoding) -> list[int]:
-    """Per node, how many configurations it takes to see every option at and below it once."""
-    needed = [1] * len(encoding.space.nodes)
-    for i in range(len(needed) - 1, -1, -1):
-        for _, options in encoding.node_choices[i]:
-            needed[i] = max(needed[i], sum(needed[o] for o in options))
-    return needed
+def rows_needed(encoding: Encoding) -> list[int]:
+    """Per node, the number of rows that it takes to see every option at and below it once."""
+    return encoding.space.tree.fold(lambda i, below: max([1, *map(sum, below)]))
 
 
 def node_shares(encoding: Encoding) -> Array:
-    """Per node, the part of the initial design that goes there: in proportion to what lies below."""
-    needed = visits_needed(encoding)
+    """Per node, its share of a balanced design."""
+    needed = rows_needed(encoding)
     share = np.ones(len(needed))
-    for i, choices in enumerate(encoding.node_choices):
+    for i, choices in enumerate(encoding.node_choices):  # parents come before their children
         for _, options in choices:
             total = sum(needed[o] for o in options)
             for o in options:
@@ -32,17 +52,11 @@ def node_shares(encoding: Encoding) -> Array:
     return share
 
 
-def design_size(encoding: Encoding, visits: int = 2) -> int:
-    """How many configurations the initial design has by default: so many visits to every option."""
-    return min(max(_LEAST, visits * visits_needed(encoding)[0]), _MOST)
-
-
 def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Array:
-    """n rows: options dealt in proportion to what lies below them, numbers in a Latin hypercube per parameter."""
+    """n rows: options dealt by their share, numbers in a Latin hypercube per parameter."""
     X = np.full((n, encoding.n_columns), np.nan)
-    needed = visits_needed(encoding)
-    queue = [(0, np.arange(n))]
-    for i, rows in queue:
+    needed = np.array(rows_needed(encoding), dtype=float)
+    for i, rows in encoding.walk_rows(X, 0, np.arange(n)):
         for j in encoding.node_columns[i]:
             strata = rng.permutation(len(rows))
             if encoding.is_numeric[j]:
@@ -50,19 +64,62 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
             else:
                 X[rows, j] = strata % encoding.n_codes[j]
         for j, options in encoding.node_choices[i]:
-            weights = np.array([needed[o] for o in options], dtype=float)
-            X[rows, j] = dealt = _deal(weights, len(rows), rng)
-            for o, child in enumerate(options):
-                if len(chosen := rows[dealt == o]):
-                    queue.append((child, chosen))
+            X[rows, j] = _deal(needed[list(options)], len(rows), rng)
     return encoding.snap(X)
 
 
+def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
+    """The next row of the design after the rows X: the rarest options, and numbers from empty strata of their range.
+
+    >>> from addtree import Categorical, Space
+    >>> encoding = Encoding(Space(c=Categorical(["a", "b"])))
+    >>> next_row(encoding, np.array([[0.0]]), np.random.default_rng(0))
+    array([1.])
+    """
+    row = np.full(encoding.n_columns, np.nan)
+    needed = np.array(rows_needed(encoding), dtype=float)
+    for i, _ in encoding.walk(row):
+        for j in encoding.node_columns[i]:
+            seen = X[~np.isnan(X[:, j]), j]
+            equal = np.ones(encoding.n_codes[j])
+            row[j] = _from_empty_stratum(seen, rng) if encoding.is_numeric[j] else _rarest(seen, equal, rng)
+        for j, options in encoding.node_choices[i]:
+            row[j] = _rarest(X[~np.isnan(X[:, j]), j], needed[list(options)], rng)
+    return np.asarray(encoding.snap(row[None])[0])
+
+
+def has_unseen_option(encoding: Encoding, X: Array) -> bool:
+    """Whether the rows X leave out some option of some choice."""
+    return any(
+        len(np.unique(X[~np.isnan(X[:, j]), j])) < len(options)
+        for choices in encoding.node_choices
+        for j, options in choices
+    )
+
+
 def _deal(weights: Array, n: int, rng: np.random.Generator) -> Array:
-    """n options in random order: each gets its share by weight, and none gets two before every one has one."""
-    counts = np.zeros(len(weights), dtype=int)
-    order = rng.permutation(len(weights))  # which options a short deal leaves out is chance
+    """n options in random order: each gets its share by weight, and none gets two before every option has one."""
+    counts = np.zeros(len(weights), dtype=np.intp)
+    order = rng.permutation(len(weights))  # chance decides which options a short deal leaves out
     for _ in range(n):
-        quotient = np.where(counts == 0, 0.0, (counts + 0.5) / weights)
-        counts[order[np.argmin(quotient[order])]] += 1
+        counts[order[np.argmin(_quotients(counts, weights)[order])]] += 1
     return rng.permutation(np.repeat(np.arange(len(weights)), counts)).astype(float)
+
+
+def _rarest(codes: Array, weights: Array, rng: np.random.Generator) -> float:
+    """An option that occurs in none of the codes, else the option furthest below its share."""
+    quotients = _quotients(np.bincount(codes.astype(int), minlength=len(weights)), weights)
+    return float(rng.choice(np.flatnonzero(quotients == quotients.min())))
+
+
+def _quotients(counts: Index, weights: Array) -> Array:
+    """How far each option is above its share; zero if it was never taken."""
+    return np.where(counts == 0, 0.0, (counts + 0.5) / weights)
+
+
+def _from_empty_stratum(codes: Array, rng: np.random.Generator) -> float:
+    """A number from a stratum of the unit interval that holds none of c codes; of 2^k > c strata, one is empty."""
+    strata = 1 << len(codes).bit_length()
+    taken = np.minimum((codes * strata).astype(int), strata - 1)
+    empty = np.setdiff1d(np.arange(strata), taken)
+    return float((rng.choice(empty) + rng.random()) / strata)

@@ -16,26 +16,24 @@ import numpy as np
 
 from addtree._types import Array, Index
 from addtree.model.gp import Moments, Posterior
-from addtree.model.kernel import Rows, TermPoints
+from addtree.model.kernel import Kernel, Rows, TermPoints
 from addtree.model.kernel_matrices import Counted, MovingPoints, scatter
 
-_FEATURES = 512  # M, cosines per term
+_FEATURES = 512  # M, the number of cosines per term.
 
 
 class SamplePath:
-    """One draw of the function; it has a value and no variance."""
+    """One draw of the function; its variance is zero."""
 
     def __init__(self, posterior: Posterior, rng: np.random.Generator) -> None:
         self._posterior = posterior
-        covariance, hyper = posterior.covariance, posterior.hyper
-        self._constants = np.where(
-            covariance.constant, np.sqrt(hyper.amplitudes) * rng.normal(size=len(covariance.terms)), 0.0
-        )
+        kernel, hyper = posterior.kernel, posterior.hyper
+        self._constants = np.where(kernel.constant, np.sqrt(hyper.amplitudes) * rng.normal(size=len(kernel.terms)), 0.0)
         self._cosines: dict[int, tuple[Array, Array, Array]] = {}
-        for t in covariance.varying:
-            features, _ = covariance.term_features(t)
-            frequencies = rng.normal(size=(len(features), _FEATURES)) * covariance.term_weights(hyper, t)[:, None]
-            if not covariance.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
+        for t in kernel.varying:
+            features, _ = kernel.term_features(t)
+            frequencies = rng.normal(size=(len(features), _FEATURES)) * kernel.term_weights(hyper, t)[:, None]
+            if not kernel.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
                 frequencies /= np.sqrt(rng.chisquare(5.0, size=_FEATURES) / 5.0)
             phases = rng.uniform(0.0, 2.0 * np.pi, size=_FEATURES)
             weights = rng.normal(size=_FEATURES) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES)
@@ -43,17 +41,22 @@ class SamplePath:
         rows = posterior.rows
         noise = rng.normal(size=len(rows)) * np.sqrt(hyper.noise)
         prior = self._prior(rows.features, TermPoints.from_mask(rows.active), np.arange(len(rows)))[0]
-        self._correction = posterior.factor.solve(posterior.z - prior - noise)
+        self._correction = posterior.cholesky.solve(posterior.z - prior - noise)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the posterior."""
+        return self._posterior.kernel
 
     def _prior(self, features: Array, counted: TermPoints, row: Index) -> tuple[Array, Callable[[Array], Array]]:
         """The prior draw at points (B), and what turns derivatives by it into one by the features."""
-        covariance = self._posterior.covariance
+        kernel = self._posterior.kernel
         value = scatter(counted.point, self._constants[counted.term], len(row))
         slopes: list[tuple[Index, Index, Array]] = []
         for t, (frequencies, phases, weights) in self._cosines.items():
             on = counted.points_of(t)
             if len(on):
-                columns, _ = covariance.term_features(t)
+                columns, _ = kernel.term_features(t)
                 angle = features[np.ix_(row[on], columns)] @ frequencies + phases
                 value[on] += np.cos(angle) @ weights
                 slopes.append((on, columns, -(np.sin(angle) * weights) @ frequencies.T))
@@ -73,21 +76,21 @@ class SamplePath:
         value = prior + cross @ self._correction
         return value, np.zeros_like(value)
 
-    def at(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
-        """The draw at moving points; the same form as `Posterior.at`."""
+    def moments(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
+        """The draw at moving points, in the form of `Posterior.moments`."""
         posterior = self._posterior
-        covariance = posterior.covariance
-        points = MovingPoints(covariance, posterior.hyper, posterior.rows, X, counted, row)
+        kernel = posterior.kernel
+        points = MovingPoints(kernel, posterior.hyper, posterior.rows, X, counted, row)
 
-        def moments(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+        def function(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, pull_back = points.value(X)
-            prior, by_features = self._prior(covariance.rows(X).features, points.counted, points.row)
+            prior, by_features = self._prior(kernel.rows(X).features, points.counted, points.row)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
-                direct = covariance.by_columns(by_features(by_mean))
+                direct = kernel.by_columns(by_features(by_mean))
                 return direct + pull_back(by_mean[:, None] * self._correction)
 
             value = prior + cross @ self._correction
             return value, np.zeros_like(value), gradient
 
-        return moments
+        return function

@@ -1,8 +1,23 @@
-"""One suggestion from a posterior: which acquisition, aimed where, searched how."""
+"""What one suggestion looks for, and where.
+
+Expected improvement trusts the model. So that a run does not depend on what the model may have wrong, suggestions take
+turns. The turn of a suggestion is its number in the run, from 1:
+
+    everywhere        the default: candidates of all kinds, improvement over the best
+    aiming lower      every third turn: improvement over a target below the best, which favours exploration
+    local             every third turn: start from changes to the best observation, in case the model is too rough there
+    neglected branch  turns 1, 3, 6, 10, 15, ..., which recur ever more rarely: the branch seen least for its share
+
+The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
+expected improvement; the other acquisitions look everywhere.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -10,20 +25,71 @@ from addtree._types import Array
 from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
-from addtree.search.candidates import candidates, near, neglected, within
-from addtree.search.joint import View, decomposed, joint
+from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
+from addtree.search.decomposed import VertexSearch, maximize_sum
+from addtree.search.joint import JointSearch, maximize_jointly
 from addtree.search.pathwise import SamplePath
-from addtree.space.encoding import Encoding
+from addtree.search.view import View
 
-# Expected improvement trusts the model. By turns a suggestion guards against what the model may have wrong: it aims
-# lower than the best, or looks close to the best only (the model may be too rough there), or in a neglected branch.
-_CYCLE, _FURTHER, _LOCAL = 3, 1, 2
-_AIM = 0.1  # of (median - best): how much lower
-_ENOUGH = 0.01  # of log expected improvement, whatever the scale of y: a climb that gains less ends
+
+class Mode(Enum):
+    """Where a suggestion looks."""
+
+    EVERYWHERE = "everywhere"
+    LOCAL = "local"
+    NEGLECTED = "neglected branch"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How suggestions are made. `benchmarks.variants` compares other settings of the schedule and the candidates.
+
+    acquisition   "logei", "ucb", "additive-ucb" or "thompson"
+    cycle         length of the cycle of turns
+    lower_turn    the turn of a cycle that aims lower; None for never
+    local_turn    the turn of a cycle that looks around the best; None for never
+    neglected     whether neglected branches have their turns
+    aim           how far below the best the lower target is, as a share of (median - best)
+    tolerance     gain of log expected improvement below which an ascent ends, whatever the scale of y
+    candidates    candidates of the joint search
+    joint         the joint search
+    vertices      the vertex problems of an acquisition that adds up over vertices
+    rough         the same where their solution is only one more start of the joint search
+    """
+
+    acquisition: str = "logei"
+    cycle: int = 3
+    lower_turn: int | None = 1
+    local_turn: int | None = 2
+    neglected: bool = True
+    aim: float = 0.1
+    tolerance: float = 0.01
+    candidates: CandidateSettings = CandidateSettings()
+    joint: JointSearch = JointSearch()
+    vertices: VertexSearch = VertexSearch()
+    rough: VertexSearch = VertexSearch(samples=16, ascents=0)
+
+    def modes(self, turn: int) -> Iterator[Mode]:
+        """The modes of a turn, in the order in which they are tried."""
+        if self.acquisition == "logei":
+            if self.neglected and _is_triangular(turn):
+                yield Mode.NEGLECTED
+            if turn % self.cycle == self.local_turn:
+                yield Mode.LOCAL
+        yield Mode.EVERYWHERE
+
+    def aims_lower(self, turn: int) -> bool:
+        """Whether a turn aims below the best."""
+        return turn % self.cycle == self.lower_turn
+
+
+def _is_triangular(turn: int) -> bool:
+    """Whether a turn is one of 1, 3, 6, 10, 15, ..."""
+    return math.isqrt(8 * turn + 1) ** 2 == 8 * turn + 1
 
 
 def check_acquisition(acquisition: str, covariance: str) -> None:
-    """An OptionError for a name that is unknown or does not fit the covariance."""
+    """Raise an OptionError if an acquisition is unknown or does not fit the covariance."""
     if acquisition not in ACQUISITIONS:
         raise OptionError(f"acquisition={acquisition!r} is unknown; use one of {', '.join(map(repr, ACQUISITIONS))}")
     if acquisition == "additive-ucb" and covariance != "additive":
@@ -34,70 +100,72 @@ def check_acquisition(acquisition: str, covariance: str) -> None:
 
 
 def suggest(
-    acquisition: str,
-    posterior: Posterior,
-    encoding: Encoding,
-    X: Array,
-    y: Array,
-    *,
-    taken: set[bytes],
-    turn: int,
-    rng: np.random.Generator,
+    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
 ) -> Array | None:
-    """The row to evaluate next, or None where the search finds only rows that are taken.
+    """The row to evaluate next, or None if the search finds only rows that are taken.
 
-    X, y are the observations (lower is better), which the posterior also knows; it may know pending ones besides.
+    The posterior knows the observations, and may know rows that are still being evaluated besides.
     """
-    covariance, t = posterior.covariance, len(y) + 1
-    view: View = SamplePath(posterior, rng) if acquisition == "thompson" else posterior
-    goal = _goal(acquisition, posterior, encoding, X, y, turn)
-    enough = _ENOUGH if acquisition == "logei" else None
-    if acquisition == "logei" and (rows := _elsewhere(encoding, X, y, taken, turn, rng)) is not None:
-        found = joint(view, covariance, encoding, goal, rows, taken, enough=enough)
+    view: View = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
+    acquisition = joint_acquisition(policy, posterior, observed, turn)
+    tolerance = policy.tolerance if policy.acquisition == "logei" else None
+    for mode in policy.modes(turn):
+        rows = _rows_to_score(mode, policy, observed, rng)
+        if rows is None:
+            continue
+        if mode is Mode.EVERYWHERE and view.kernel.of_kind("main"):
+            row, is_answer = _decomposed_row(policy, view, observed, turn, rng)
+            if is_answer:
+                return row
+            rows = np.concatenate([rows, row[None]])
+        found = maximize_jointly(
+            view, observed.encoding, acquisition, rows, observed.taken, search=policy.joint, tolerance=tolerance
+        )
         if found is not None:
             return found
-    starts = [candidates(encoding, X, y, rng)]
-    if covariance.of_kind("main"):
-        # The whole answer where the acquisition adds up over vertices, else one more start for the joint search: by
-        # turns the boldest by the paper's bound and the best by its mean.
-        additive = acquisition in ("additive-ucb", "thompson") and not covariance.of_kind("interaction")
-        weight = 1.0 if additive else float(turn % 2)
-
-        def vertexwise(d: Array) -> Acquisition:
-            return lowest if acquisition == "thompson" else ucb(weight * beta(d, t))
-
-        row, _ = decomposed(view, covariance, encoding, vertexwise, rng, exact=additive)
-        if additive and encoding.keys(row[None])[0] not in taken:
-            return row
-        starts.append(row[None])
-    return joint(view, covariance, encoding, goal, np.concatenate(starts), taken, enough=enough)
+    return None
 
 
-def _elsewhere(
-    encoding: Encoding, X: Array, y: Array, taken: set[bytes], turn: int, rng: np.random.Generator
-) -> Array | None:
-    """Candidates of a turn that does not look everywhere; None where it does."""
-    if _is_triangular(turn):
-        for node in neglected(encoding, X, y, rng):
-            rows = within(encoding, X, y, node, rng)
-            if not taken.issuperset(encoding.keys(encoding.snap(rows))):  # an option may have nothing new to offer
-                return rows
-    return near(encoding, X[[np.argmin(y)]], rng) if turn % _CYCLE == _LOCAL else None
+def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
+    """The candidates of a mode; None if it has nothing new to offer."""
+    if mode is Mode.EVERYWHERE:
+        return candidates(observed, policy.candidates, rng)
+    if mode is Mode.LOCAL:
+        return near(observed.encoding, observed.X[[np.argmin(observed.y)]], policy.candidates, rng)
+    for node in neglected_nodes(observed, policy.candidates, rng):
+        rows = within_node(observed, node, policy.candidates, rng)
+        if observed.has_new(rows):
+            return rows
+    return None
 
 
-def _is_triangular(turn: int) -> bool:
-    """1, 3, 6, 10, 15, ...: often at first, ever more rarely, and never for good the last time."""
-    return math.isqrt(8 * turn + 1) ** 2 == 8 * turn + 1
+def _decomposed_row(
+    policy: Policy, view: View, observed: Observed, turn: int, rng: np.random.Generator
+) -> tuple[Array, bool]:
+    """The row that maximises a sum over vertices, and whether it is the whole answer.
+
+    It is if the acquisition adds up over vertices and the row is new. Otherwise it is one more start for the joint
+    search: in turns the boldest by the paper's bound and the best by its mean.
+    """
+    additive = policy.acquisition in ("additive-ucb", "thompson") and not view.kernel.of_kind("interaction")
+    weight = 1.0 if additive else float(turn % 2)
+
+    def vertex_acquisition(dimension: Array) -> Acquisition:
+        return lowest if policy.acquisition == "thompson" else ucb(weight * beta(dimension, len(observed.y) + 1))
+
+    search = policy.vertices if additive else policy.rough
+    row, _ = maximize_sum(view, observed.encoding, vertex_acquisition, rng, search=search)
+    return row, additive and observed.encoding.keys(row[None])[0] not in observed.taken
 
 
-def _goal(acquisition: str, posterior: Posterior, encoding: Encoding, X: Array, y: Array, turn: int) -> Acquisition:
+def joint_acquisition(policy: Policy, posterior: Posterior, observed: Observed, turn: int) -> Acquisition:
     """What the joint search maximises."""
-    if acquisition == "thompson":
+    if policy.acquisition == "thompson":
         return lowest
-    if acquisition in ("ucb", "additive-ucb"):
-        dimension = np.mean(np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1))
-        return ucb(beta(dimension, len(y) + 1))
+    if policy.acquisition in ("ucb", "additive-ucb"):
+        dimension = np.mean(np.sum(~np.isnan(observed.X) & ~observed.encoding.is_choice, axis=1))
+        return ucb(beta(dimension, len(observed.y) + 1))
     means = posterior.means()
     best = float(np.min(means))
-    lower = _AIM * (float(np.median(means)) - best) if turn % _CYCLE == _FURTHER else 0.0
+    lower = policy.aim * (float(np.median(means)) - best) if policy.aims_lower(turn) else 0.0
     return log_expected_improvement(best - lower)

@@ -164,6 +164,20 @@ class Encoding:
 
         return tuple(np.array(sorted(found), dtype=np.intp) for found in self.space.tree.fold(columns))
 
+    def single_steps(self, row: Array) -> Array:
+        """The rows one step away in one integer (either way) or one plain categorical (every other value)."""
+        steps = []
+        for j in np.flatnonzero(~np.isnan(row) & ~self.is_choice):
+            domain = self.space.variables[self.names[j]]
+            codes: list[float] = []
+            if isinstance(domain, Integer):
+                value = domain.decode(float(row[j]))
+                codes = [domain.encode(v) for v in (value - 1, value + 1) if domain.low <= v <= domain.high]
+            elif not self.is_numeric[j]:
+                codes = [float(code) for code in range(self.n_codes[j]) if code != row[j]]
+            steps += [_with(row, int(j), code) for code in codes]
+        return np.array(steps) if steps else np.empty((0, len(row)))
+
     def keys(self, X: Array) -> list[bytes]:
         """A key per row; equal keys are one configuration."""
         rounded = np.round(np.where(np.isnan(X), -1.0, X), _KEY_DECIMALS) + 0.0  # -0.0 becomes 0.0

@@ -1,0 +1,75 @@
+"""Priors of the hyperparameters.
+
+Hyperparameters of one kind form a group: amplitudes of vertices, of paths, of offsets, of interactions; lengthscales.
+The members of a group vary around a common mean that is itself unknown, so that vertices with few observations borrow
+from the others:
+
+    v ~ N(m·1, s²·I + p²·11ᵀ)        m: median, s: spread of the members, p: spread of their common mean
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass, fields
+
+import numpy as np
+
+from addtree._types import Array, Index
+
+
+@dataclass(frozen=True)
+class GroupPrior:
+    """The prior of one group, on the scale of θ: logarithms, except for the power of the transform.
+
+    median         m
+    member_spread  s
+    mean_spread    p
+    """
+
+    median: float
+    member_spread: float
+    mean_spread: float
+
+
+def log_prior(median: float, member_spread: float, mean_spread: float) -> GroupPrior:
+    """The prior of a positive hyperparameter, given by the median of the hyperparameter itself."""
+    return GroupPrior(math.log(median), member_spread, mean_spread)
+
+
+@dataclass(frozen=True)
+class Priors:
+    """One prior per group, for standardised values and parameters in the unit interval.
+
+    `benchmarks.variants` compares others: on its tasks they hardly matter. They matter for the regression error on the
+    paper's function (`benchmarks.must_show`), which wants a low noise, and main effects that may be large and long.
+    """
+
+    main: GroupPrior = log_prior(30.0, 0.5, 3.0)
+    path: GroupPrior = log_prior(30.0, 0.5, 3.0)
+    offset: GroupPrior = log_prior(0.3, 1.0, 2.0)
+    interaction: GroupPrior = log_prior(0.003, 0.5, 3.0)
+    lengthscale: GroupPrior = log_prior(3.0, 0.8, 2.0)
+    noise: GroupPrior = log_prior(1e-8, 3.0, 0.0)
+    power: GroupPrior = GroupPrior(1.0, 0.5, 0.0)
+
+
+class LogPrior:
+    """-log p(θ) up to a constant, with its gradient; `members` gives the positions in θ of each group of `Priors`."""
+
+    def __init__(self, priors: Priors, members: dict[str, Index], size: int) -> None:
+        names = [field.name for field in fields(priors)]
+        self._group = np.zeros(size, dtype=np.intp)
+        for number, name in enumerate(names):
+            self._group[members[name]] = number
+        m, s, p = np.array([astuple(getattr(priors, name)) for name in names]).T
+        n = np.bincount(self._group, minlength=len(names))
+        self.median = m[self._group]
+        # Sherman-Morrison: (s²·I + p²·11ᵀ)⁻¹ = (I - shrink·11ᵀ) / s²
+        self._precision, self._shrink = s[self._group] ** -2, p**2 / (s**2 + n * p**2)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """The value and its gradient."""
+        v = theta - self.median
+        total = np.bincount(self._group, v, minlength=len(self._shrink))
+        gradient = (v - (self._shrink * total)[self._group]) * self._precision
+        return 0.5 * float(v @ gradient), gradient
