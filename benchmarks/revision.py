@@ -1,0 +1,50 @@
+"""An earlier commit of the package, side by side with the working tree.
+
+`source(commit)` unpacks the package as it was at a commit. A subprocess whose PYTHONPATH starts with it runs the same
+script on the old code, in the same environment and on the same machine, so that results can be compared bit by bit and
+timings as a ratio.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+
+
+def exists(commit: str) -> bool:
+    """Whether this is a git checkout that knows the commit; a shallow clone may not."""
+    command = ["git", "-C", str(ROOT), "cat-file", "-e", f"{commit}^{{commit}}"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@contextmanager
+def source(commit: str | None) -> Iterator[Path]:
+    """The folder that contains the package at a commit; None means the working tree."""
+    if commit is None:
+        yield ROOT / "src"
+        return
+    archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit, "src"], capture_output=True, check=True)
+    with TemporaryDirectory(prefix="addtree-") as folder:
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+            tar.extractall(folder, filter="data")
+        yield Path(folder) / "src"
+
+
+def run(script: Path, arguments: Sequence[str], commit: str | None) -> str:
+    """What a script prints when it runs on the package at a commit, with one BLAS thread."""
+    with source(commit) as path:
+        environment = {**os.environ, "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        command = [sys.executable, str(script), *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
