@@ -37,7 +37,8 @@ Z_95 = 1.96  # A normal variable lies within this many standard deviations of it
 _BACKGROUND = 16  # A curve of a parameter is an average over at most this many configurations.
 _BACKGROUND_CHOICE = 32  # The effect of an option is an average over at most this many draws of what is below it.
 _MAX_ROWS = 400  # A sum has at most this many rows, because the matrix of their prior covariance grows with the square.
-_SAMPLE = (8, 64)  # The expectation for a random configuration is an average over this many draws, least and most.
+_MIN_SAMPLE = 8  # The expectation for a random configuration is an average over at least this many draws.
+_MAX_SAMPLE = 64  # The expectation for a random configuration is an average over at most this many draws.
 _MAX_RESIDUALS = 100  # At most this many partial residuals are shown with a curve.
 _CENTRING_POSITIONS = 5  # A partial residual is centred by an average over this many positions of a numeric axis.
 
@@ -241,7 +242,7 @@ class Effects:
         The expectation and the contributions add up to the prediction for `config`, exactly.
         """
         values, codes = self.gp.space.validate(config), self.encoding.encode([config])[0]
-        size = max(_SAMPLE[0], min(_SAMPLE[1], _MAX_ROWS // (len(values) + 1)))
+        size = max(_MIN_SAMPLE, min(_MAX_SAMPLE, _MAX_ROWS // (len(values) + 1)))
         stages = [stratified_sample(self.encoding, size)]
         for name in values:
             column = self.encoding.index[name]
