@@ -1,4 +1,4 @@
-"""How long a large report takes to build and how large it is: python -m benchmarks.report_size"""
+"""Measure how long a large report takes to write, and how large it is: python -m benchmarks.report_size"""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 import addtree as at
+from addtree.report import write
 
-LIMIT_S, LIMIT_MB = 20, 10
+LIMIT_S = 20  # A report of 1,000 trials may take this many seconds.
+LIMIT_MB = 10  # Its file may have this many megabytes.
 
 
 def large(n_trials: int, n_choices: int) -> tuple[at.Space, list[dict[str, Any]]]:
-    """A space like the compression of a network: a method per layer, each with parameters of its own."""
+    """A space like that of compressing a network (one choice of a method per layer), and random trials of it."""
     children: dict[str, Any] = {"lr": at.Real(1e-5, 1e-1, log=True), "decay": at.Real(0, 1)}
     for i in range(n_choices):
         prune = at.Space({f"threshold{i}": at.Real(0, 1)})
@@ -37,8 +39,6 @@ def large(n_trials: int, n_choices: int) -> tuple[at.Space, list[dict[str, Any]]
 
 
 def main() -> None:
-    from addtree.report import write
-
     space, trials = large(n_trials=1000, n_choices=25)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.html"

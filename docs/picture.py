@@ -1,6 +1,6 @@
-"""The picture of the README and the start page: `make picture` (needs Chromium).
+"""Make the picture of the README and of the start page: `make picture` (needs Chromium).
 
-Runs the demo (examples/cash.py, 40 trials, seed 0), writes its report, and takes a photograph of two of its sections.
+It runs the demo (examples/cash.py, 40 trials, seed 0), writes the report, and takes a screenshot of two sections.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from playwright.sync_api import sync_playwright
 import addtree as at
 
 ROOT = Path(__file__).parents[1]
-SHOWN = ("branches", "effects")
+SECTIONS = ("branches", "effects")  # The picture shows these sections of the report.
+N_FIGURES = 2  # The picture shows this many of their figures.
 
 
 def main() -> None:
@@ -32,9 +33,9 @@ def main() -> None:
         view = browser.new_page(viewport={"width": 1000, "height": 2600})
         view.goto(page.as_uri())
         hide = "keys => document.querySelectorAll('section').forEach(s => s.hidden = !keys.includes(s.id))"
-        view.evaluate(hide, list(SHOWN))
+        view.evaluate(hide, list(SECTIONS))
         view.evaluate("document.querySelector('nav').remove()")
-        view.evaluate("document.querySelectorAll('figure').forEach((f, i) => i > 1 && f.remove())")
+        view.evaluate("n => document.querySelectorAll('figure').forEach((f, i) => i >= n && f.remove())", N_FIGURES)
         view.wait_for_timeout(1500)
         view.locator("main").screenshot(path=ROOT / "docs" / "img" / "report.png")
         browser.close()

@@ -1,4 +1,4 @@
-"""A report whose every name, label and message would like to be more than text."""
+"""A report in which every name, label and message tries to inject HTML or a script."""
 
 from __future__ import annotations
 

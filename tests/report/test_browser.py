@@ -1,4 +1,4 @@
-"""The page in a real browser: Chromium, headless. Skipped where there is none."""
+"""The page in headless Chromium; skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wait(view: Any, condition: str) -> None:
-    """Until a condition holds; Playwright's own way is an eval, which the page does not allow."""
+    """Wait until a condition holds. Playwright's own method uses eval, which the page does not allow."""
     for _ in range(600):
         if view.evaluate(condition):
             return
         view.wait_for_timeout(50)
-    raise AssertionError(f"after 30 s still not: {condition}")
+    raise AssertionError(f"after 30 s this still does not hold: {condition}")
 
 
 def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> tuple[Any, list[str]]:
-    """The page, scrolled through once so that everything is drawn, and what went wrong."""
+    """The page, scrolled through once so that everything is drawn, and its errors and requests to other addresses."""
     view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
     wrong: list[str] = []
     view.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
@@ -78,7 +78,7 @@ def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int
     for key in ("best", "progress", "branches", "trust", "why", "variance", "effects", "options", "interactions"):
         assert view.locator(f"section#{key}").is_visible(), key
     assert view.locator("section#failures").is_visible()
-    assert view.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out
+    assert view.evaluate("document.documentElement.scrollWidth") == width  # nothing is wider than the page
     tree = view.locator("#tree").bounding_box()
     assert tree["height"] > 150
     assert view.locator("#tree li.option").count() == 6
@@ -101,7 +101,7 @@ def test_the_table_sorts_and_filters(browser: Any, page_file: Path) -> None:
     head.click()
     up = [float(text) for text in column(view, 2) if text]
     assert up == sorted(up)
-    assert column(view, 2)[-4:] == [""] * 4  # failures last, either way
+    assert column(view, 2)[-4:] == [""] * 4  # failed trials come last in either order
     head.click()
     assert [float(text) for text in column(view, 2) if text] == up[::-1]
     assert column(view, 2)[-4:] == [""] * 4
@@ -139,5 +139,5 @@ def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
     for hostile in HOSTILE:
         assert hostile in text
     labels = " ".join(view.locator(".plot text").all_text_contents())
-    assert "<img src=x" in labels  # Plotly's labels too are text
+    assert "<img src=x" in labels  # the labels of Plotly are text, too
     view.close()

@@ -1,37 +1,47 @@
-"""Let people see what a run found and what the model learned.
+"""Reports: what a run found, and what a model learned from its trials.
 
-`write` makes one HTML page that opens offline; `build` the same as plain data; `plots` the pictures for notebooks.
+`write` makes one HTML page that opens offline, `build` gives the same content as plain data, and `plots` draws single
+pictures for notebooks.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from addtree._files import write_text
 from addtree.errors import ReportError
 from addtree.report.records import Record
-from addtree.report.summary import Report, build
+from addtree.report.summary import DEFAULT_LIMITS, Limits, Report, build
 from addtree.space.space import Space
 
-__all__ = ["Record", "Report", "ReportError", "build", "write", "write_page"]
+__all__ = ["Limits", "Record", "Report", "ReportError", "build", "write", "write_page"]
 
 
 def write(
-    path: str | os.PathLike[str], space: Space, trials: Iterable[Any], *, maximize: bool = False, title: str = "addtree"
+    path: str | os.PathLike[str],
+    space: Space,
+    trials: Iterable[Any],
+    *,
+    maximize: bool = False,
+    title: str = "addtree",
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Report:
-    """Write the report of some trials to an HTML file; returns what it shows.
+    """Write the report of some trials to an HTML file, and return its content.
 
-    trials  `Trial`s of an optimizer, `Record`s, or mappings with the names of a `Record`
+    trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
+    limits  how many of them the model uses
     """
-    report = build(space, trials, maximize=maximize, title=title)
+    report = build(space, trials, maximize=maximize, title=title, limits=limits)
     write_page(path, report)
     return report
 
 
 def write_page(path: str | os.PathLike[str], report: Report) -> None:
-    """Write a report that was built already."""
+    """Write a report to an HTML file. If that fails, a file that was there before stays as it is."""
     try:
         from addtree.report.html import render
     except ImportError as error:
@@ -40,6 +50,8 @@ def write_page(path: str | os.PathLike[str], report: Report) -> None:
         raise ReportError("the report needs Plotly; pip install 'addtree[cli]'") from error
     page = render(report)
     try:
-        Path(path).write_text(page, encoding="utf-8")
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        write_text(Path(path), page)
     except OSError as error:
         raise ReportError(f"{os.fspath(path)} cannot be written: {error.strerror}; give another path") from error

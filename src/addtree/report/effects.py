@@ -1,14 +1,15 @@
-"""What the model believes about parameters and options, as plain arrays.
+"""Effects of parameters and options under a fitted model, as plain arrays.
 
-Everything here is a weighted sum of the function at made-up configurations, and its posterior is exact
-(`Posterior.sums`). To see the effect of a parameter, m configurations that were tried are each moved along its axis:
+Every effect is a weighted sum of function values at configurations that need not have been evaluated, so that its
+posterior is exact (`Posterior.sums`). For the effect of a parameter, m configurations that were evaluated, the
+*background*, are each moved along the axis of the parameter:
 
-symbol  shape        meaning
-g       G            positions on the axis, with weights w that add up to 1
-f(g)    G            average over the m configurations of the terms that read the axis, at position g
-effect  G            f(g) - Σ w f: the curve, its weighted mean zero, so that no constant is left to guess
+symbol  shape   meaning
+g       G       positions on the axis, with weights w that add up to 1
+f(g)    G       average over the background, at position g, of the terms that vary along the axis
+effect  G       f(g) - Σ w f: the curve, centred so that its weighted mean is zero
 
-The effect of a choice is the same with the options as positions: what hangs below the choice is then drawn at random.
+For the effect of a choice the positions are its options, and everything below an option is drawn at random.
 """
 
 from __future__ import annotations
@@ -16,98 +17,76 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from addtree._types import Array, Mask
-from addtree.model.kernel import Rows
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Kernel, Rows
 from addtree.model.kernel_matrices import CrossCovariance
+from addtree.model.terms import Term
 from addtree.regression import AddTreeGP
+from addtree.report.axes import Axis, make_axis
+from addtree.report.sampling import columns_below, evenly_spaced, move_to, stratified_sample
 from addtree.space.encoding import Encoding
-from addtree.space.parameters import Categorical, Integer
-from addtree.space.space import Choice, Config
+from addtree.space.space import Config
 
-_POSITIONS = 25  # on a numeric axis
-_CONFIGS = 16  # moved along an axis, to average over
-_FILLS = 32  # moved between options, whose subspaces are drawn at random
-_POINTS = 100  # observations shown with a curve
-_COARSE = 5  # positions that centre a single observation
-_ROWS = 400  # of one sum: its prior covariance has the square of it
+Z_95 = 1.96  # A normal variable lies within this many standard deviations of its mean with a probability of 95 %.
 
-
-@dataclass(frozen=True)
-class Axis:
-    """A parameter or choice as something to move along: codes, what they stand for, and weights."""
-
-    name: str
-    column: int
-    kind: Literal["number", "category", "choice"]
-    codes: Array
-    weights: Array
-    values: tuple[Any, ...]
-    log: bool = False
-
-    @property
-    def is_number(self) -> bool:
-        """Whether the values are numbers on a scale."""
-        return self.kind == "number"
+_BACKGROUND = 16  # A curve of a parameter is an average over at most this many configurations.
+_BACKGROUND_CHOICE = 32  # The effect of an option is an average over at most this many draws of what is below it.
+_MAX_ROWS = 400  # A sum has at most this many rows, because the matrix of their prior covariance grows with the square.
+_MIN_SAMPLE = 8  # The expectation for a random configuration is an average over at least this many draws.
+_MAX_SAMPLE = 64  # The expectation for a random configuration is an average over at most this many draws.
+_MAX_RESIDUALS = 100  # At most this many partial residuals are shown with a curve.
+_CENTRING_POSITIONS = 5  # A partial residual is centred by an average over this many positions of a numeric axis.
 
 
-def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> Axis:
-    """The axis of a parameter or choice.
+class PartialResidual(NamedTuple):
+    """What one observation says about a curve.
 
-    >>> from addtree import Integer, Real, Space
-    >>> make_axis(Encoding(Space(k=Integer(1, 3))), "k").values
-    (1, 2, 3)
+    observation  its position among the observations
+    value        its value of the parameter
+    residual     its observed y, minus the prediction for it averaged over the axis
     """
-    domain, column = encoding.space.variables[name], encoding.index[name]
-    if isinstance(domain, (Choice, Categorical)):
-        labels = domain.labels if isinstance(domain, Choice) else domain.values
-        codes = np.arange(len(labels), dtype=float)
-        kind: Literal["choice", "category"] = "choice" if isinstance(domain, Choice) else "category"
-        return Axis(name, column, kind, codes, np.full(len(codes), 1.0 / len(codes)), labels)
-    if isinstance(domain, Integer):
-        steps = np.linspace(0.0, 1.0, positions) if domain.size > positions else np.linspace(0, 1, int(domain.size))
-        if domain.log and domain.size <= positions:
-            steps = np.array([domain.encode(value) for value in range(domain.low, domain.high + 1)])
-        values: tuple[Any, ...] = tuple(dict.fromkeys(domain.decode(float(code)) for code in steps))
-        codes = np.array([domain.encode(value) for value in values])
-        return Axis(name, column, "number", codes, np.full(len(codes), 1.0 / len(codes)), values, domain.log)
-    if positions <= _COARSE:  # too few to draw: to average over, by Gauss's quadrature
-        nodes, weights = np.polynomial.legendre.leggauss(positions)
-        codes, weights = 0.5 + 0.5 * nodes, 0.5 * weights
-    else:
-        codes, weights = np.linspace(0.0, 1.0, positions), np.full(positions, 1.0 / (positions - 1))
-        weights[[0, -1]] /= 2.0
-    return Axis(name, column, "number", codes, weights, tuple(domain.decode(float(c)) for c in codes), domain.log)
+
+    observation: int
+    value: Any
+    residual: float
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The effect of one axis, in the units of y: mean and std (G); and what single trials say (partial residuals).
+    """The effect of one axis: mean (G) and standard deviation (G), in the units of y.
 
-    points  per trial shown: its number among the observations, its position's value, its value less what the model
-            expects of it on average over the axis
-    tried   how many observations had it active
+    n_active  number of observations in which the parameter is active
     """
 
     axis: Axis
     mean: Array
     std: Array
-    tried: int
-    points: tuple[tuple[int, Any, float], ...] = ()
+    n_active: int
+    partial_residuals: tuple[PartialResidual, ...] = ()
 
     @property
-    def swing(self) -> float:
-        """How far the mean moves."""
+    def range(self) -> float:
+        """Largest minus smallest mean."""
         return float(np.max(self.mean) - np.min(self.mean))
+
+    @property
+    def margin(self) -> Array:
+        """Half the width of the 95 % interval (G)."""
+        return Z_95 * self.std
 
 
 @dataclass(frozen=True)
-class Joint:
-    """The effect of two axes together (G_a x G_b, weighted mean zero), and the variance share of their interaction."""
+class Interaction:
+    """Two axes that interact.
+
+    mean   their joint effect (G_a x G_b), in the units of y; its weighted mean is zero
+    share  share of the variance of the observed values that their interaction explains
+    """
 
     a: Axis
     b: Axis
@@ -117,7 +96,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What fixing one parameter or option adds to what is expected."""
+    """By how much fixing one parameter or choice at its value changes the expectation."""
 
     name: str
     value: Any
@@ -125,179 +104,160 @@ class Contribution:
     std: float
 
 
+@dataclass(frozen=True, eq=False)
 class Effects:
-    """The beliefs of a fitted model about the observations X (encoded, n x D) that it was conditioned on."""
+    """Effects under a fitted model, which was conditioned on the observations X (encoded, n x D)."""
 
-    def __init__(self, gp: AddTreeGP, X: Array, *, seed: int = 0) -> None:
-        self.gp, self.X, self._seed = gp, X, seed
-        self.encoding, self.posterior = gp.encoding, gp.posterior
-        self.space, self.terms = gp.space, gp.posterior.kernel.terms
+    gp: AddTreeGP
+    X: Array
 
-    # ------------------------------------------------------------------ sums of components
+    @property
+    def encoding(self) -> Encoding:
+        """The columns of X."""
+        return self.gp.encoding
 
-    def _rows(self, X: Array, counted: Mask) -> Rows:
-        return self.posterior.kernel.rows(X).only(counted)
+    @property
+    def posterior(self) -> Posterior:
+        """The model of the standardised values z."""
+        return self.gp.posterior
 
-    def mean(self, X: Array, counted: Mask) -> Array:
-        """The posterior mean of the counted terms together, on the scale of the model."""
-        return np.asarray(self.posterior.cross.value(self._rows(X, counted)) @ self.posterior.alpha)
+    @property
+    def kernel(self) -> Kernel:
+        """The sum of terms."""
+        return self.posterior.kernel
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The T terms of the kernel."""
+        return self.kernel.terms
+
+    # ------------------------------------------------------------------ sums of terms
+
+    def _rows(self, X: Array, terms: Mask) -> Rows:
+        return self.kernel.rows(X).only(terms)
+
+    def mean(self, X: Array, terms: Mask) -> Array:
+        """The posterior mean of the sum of some terms at each row of X, in standardised units."""
+        return np.asarray(self.posterior.cross.value(self._rows(X, terms)) @ self.posterior.alpha)
 
     @cached_property
     def term_means(self) -> Array:
-        """The mean of every term at the observations (T x n), zero where it is inactive."""
+        """The posterior mean of every term at the observations (T x n), zero where it is inactive."""
         posterior, rows, out = self.posterior, self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
         for t in range(len(self.terms)):
             on = np.flatnonzero(rows.active[:, t])
-            cross = CrossCovariance(posterior.kernel, posterior.hyper, rows[on])
+            cross = CrossCovariance(self.kernel, posterior.hyper, rows[on])
             out[t, on] = cross.value(rows[on].only(np.arange(len(self.terms)) == t)) @ posterior.alpha[on]
         return out
 
-    def depends(self, axis: Axis) -> Mask:
-        """Which terms change along an axis."""
-        moved = self.below(axis) if axis.kind == "choice" else {axis.column}
+    def varying_terms(self, axis: Axis) -> Mask:
+        """Which terms (T) change along an axis."""
         if axis.kind != "choice":
             return np.array([axis.column in term.columns for term in self.terms])
+        moved = columns_below(self.encoding, axis.column)
         return np.array([bool(moved & ({*term.columns} | {j for j, _ in term.gate})) for term in self.terms])
 
-    def below(self, axis: Axis) -> set[int]:
-        """The columns of a choice and of all that hangs under it."""
-        columns = {axis.column}
-        for choices in self.encoding.node_choices:
-            for j, options in choices:
-                if j == axis.column:
-                    columns.update(*(self.encoding.below[o].tolist() for o in options))
-        return columns
+    # ------------------------------------------------------------------ rows to average over
 
-    # ------------------------------------------------------------------ moving configurations
+    def active(self, columns: Sequence[int]) -> Mask:
+        """Which observations (n) have all of these columns active."""
+        return np.asarray(~np.isnan(self.X[:, columns]).any(axis=1))
 
-    def at_node(self, X: Array, node: int) -> Mask:
-        """Which rows activate a node."""
-        on = np.ones(len(X), dtype=bool)
-        for choice, option in self.space.nodes[node].location:
-            on &= X[:, self.encoding.index[choice]] == option
-        return on
-
-    def place(self, X: Array, axis: Axis, code: float) -> Array:
-        """The rows moved to a position; a choice draws what its option opens at random, always alike."""
-        X, rng = X.copy(), np.random.default_rng([self._seed, axis.column, int(code)])
-        if axis.kind != "choice":
-            X[:, axis.column] = code
-            return X
-        for node, choices in enumerate(self.encoding.node_choices):
-            for column, options in choices:
-                rows = np.flatnonzero((column == axis.column) & self.at_node(X, node))
-                if len(rows):
-                    for child in options:
-                        self.encoding.clear(X, child, rows)
-                    X[rows, column] = code
-                    self.fill(X, options[int(code)], rows, rng)
-        return self.encoding.snap(X)
-
-    def fill(self, X: Array, node: int, rows: NDArray[np.intp], rng: np.random.Generator) -> None:
-        """Draw everything at and below a node evenly: each number once in each of its strata, each option as often."""
-        queue = [(node, rows)]
-        for i, at in queue:
-            k, n_codes = len(at), self.encoding.n_codes
-            for j in self.encoding.node_columns[i]:
-                even = rng.permutation(k)
-                X[at, j] = even % n_codes[j] if n_codes[j] else (even + 0.5) / k
-            for j, options in self.encoding.node_choices[i]:
-                X[at, j] = picks = rng.permutation(k) % len(options)
-                queue += [(child, at[picks == o]) for o, child in enumerate(options) if (picks == o).any()]
-
-    def spread(self, size: int) -> Array:
-        """Random configurations, spread evenly over the space."""
-        X = np.full((size, self.encoding.n_columns), np.nan)
-        self.fill(X, 0, np.arange(size), np.random.default_rng(self._seed))
-        return self.encoding.snap(X)
-
-    def base(self, columns: Sequence[int], size: int) -> Array:
-        """Observed rows in which these columns are active, evenly spread in time; random ones where there are none."""
-        found = np.flatnonzero(~np.isnan(self.X[:, columns]).any(axis=1))
+    def _background(self, columns: Sequence[int], size: int) -> Array:
+        """At most `size` observations with these columns active, evenly spaced in time; random rows if none has."""
+        found = np.flatnonzero(self.active(columns))
         if len(found):
-            return np.asarray(self.X[_spread(found, size)])
-        X = self.spread(size)
+            return np.asarray(self.X[evenly_spaced(found, size)])
+        X, space = stratified_sample(self.encoding, size), self.gp.space
         for column in columns:
-            for choice, option in self.space.conditions[self.encoding.names[column]][0]:
-                X = self.place(X, make_axis(self.encoding, choice), float(option))
+            for choice, option in space.conditions[self.encoding.names[column]][0]:
+                X = move_to(self.encoding, X, self.encoding.index[choice], float(option))
         return X
+
+    def _along(self, X: Array, axis: Axis) -> Array:
+        """The m rows X at each position of an axis, one position after another (G·m rows)."""
+        return np.concatenate([move_to(self.encoding, X, axis.column, code) for code in axis.codes])
 
     # ------------------------------------------------------------------ effects
 
     def curve(self, name: str) -> Curve:
         """The effect of a parameter or a choice."""
         axis = make_axis(self.encoding, name)
-        counted, G = self.depends(axis), len(axis.codes)
-        base = self.base([axis.column], min(_FILLS if axis.kind == "choice" else _CONFIGS, max(_ROWS // G, 1)))
-        m = len(base)
-        if axis.kind == "choice":  # few observations still need many draws of what the options open
-            base = np.tile(base, (max(_FILLS // m, 1), 1))[: max(_ROWS // G, 1)]
-            m = len(base)
-        queries = self._rows(np.concatenate([self.place(base, axis, code) for code in axis.codes]), counted)
-        mean, covariance = self.posterior.sums(np.kron(np.eye(G), np.full((1, m), 1.0 / m)), queries)
+        terms, G = self.varying_terms(axis), len(axis.codes)
+        size = max(_MAX_ROWS // G, 1)
+        wanted = _BACKGROUND_CHOICE if axis.kind == "choice" else _BACKGROUND
+        background = self._background([axis.column], min(wanted, size))
+        if axis.kind == "choice":  # a few observations still need many draws of what is below an option
+            background = np.tile(background, (max(_BACKGROUND_CHOICE // len(background), 1), 1))[:size]
+        rows = self._rows(self._along(background, axis), terms)
+        mean, covariance = self.posterior.sums(_group_means(G, len(background)), rows)
         centring = np.eye(G) - axis.weights
         variance = np.einsum("ij,jk,ik->i", centring, covariance, centring)
-        scale, tried = self.gp.scale, int(np.sum(~np.isnan(self.X[:, axis.column])))
-        points = () if axis.kind == "choice" else self._points(axis, counted)
-        return Curve(axis, scale * (centring @ mean), scale * np.sqrt(np.maximum(variance, 0.0)), tried, points)
+        scale = self.gp.scale
+        return Curve(
+            axis,
+            mean=scale * (centring @ mean),
+            std=scale * np.sqrt(np.maximum(variance, 0.0)),
+            n_active=int(np.sum(self.active([axis.column]))),
+            partial_residuals=() if axis.kind == "choice" else self._partial_residuals(axis, terms),
+        )
 
-    def _points(self, axis: Axis, counted: Mask) -> tuple[tuple[int, Any, float], ...]:
-        """Per observation: residual + terms that read the axis, less their average over the axis with all else kept."""
-        found = np.flatnonzero(~np.isnan(self.X[:, axis.column]))
+    def _partial_residuals(self, axis: Axis, terms: Mask) -> tuple[PartialResidual, ...]:
+        """Per observation shown: residual + terms - average of the terms over the axis, everything else kept."""
+        found = np.flatnonzero(self.active([axis.column]))
         if not len(found):
             return ()
-        shown = _spread(found, _POINTS)
-        coarse = make_axis(self.encoding, axis.name, positions=_COARSE) if axis.is_number else axis
-        moved = np.concatenate([self.place(self.X[shown], coarse, code) for code in coarse.codes])
-        average = coarse.weights @ self.mean(moved, counted).reshape(len(coarse.codes), len(shown))
+        shown = evenly_spaced(found, _MAX_RESIDUALS)
+        coarse = make_axis(self.encoding, axis.name, positions=_CENTRING_POSITIONS) if axis.is_number else axis
+        means = self.mean(self._along(self.X[shown], coarse), terms).reshape(len(coarse.codes), len(shown))
         residual = (self.posterior.z - self.posterior.means())[shown]
-        own = self.term_means[counted][:, shown].sum(axis=0)
-        y = self.gp.scale * (residual + own - average)
-        domain = self.space.variables[axis.name]
-        values = [domain.decode(float(code)) for code in self.X[shown, axis.column]]
-        return tuple((int(i), value, float(v)) for i, value, v in zip(shown, values, y, strict=True))
+        own = self.term_means[terms][:, shown].sum(axis=0)
+        y = self.gp.scale * (residual + own - coarse.weights @ means)
+        return tuple(
+            PartialResidual(int(i), self._configs[i][axis.name], float(v)) for i, v in zip(shown, y, strict=True)
+        )
 
-    def joint(self, a: Axis, b: Axis, *, size: int, both: bool) -> tuple[Array, Array] | None:
-        """Means on the grid of two axes (G_a x G_b) of the terms that read either, or `both`; and their interaction."""
-        columns = [a.column, b.column]
-        if np.isnan(self.X[:, columns]).any(axis=1).all():
-            return None
-        counted = self.depends(a) & self.depends(b) if both else self.depends(a) | self.depends(b)
-        base = self.base(columns, size)
-        X = np.concatenate([self.place(self.place(base, a, u), b, v) for u in a.codes for v in b.codes])
-        mean = self.mean(X, counted).reshape(len(a.codes), len(b.codes), len(base)).mean(axis=2)
+    @cached_property
+    def _configs(self) -> list[dict[str, Any]]:
+        return [self.encoding.decode(row) for row in self.X]
+
+    def joint_effect(self, a: Axis, b: Axis, terms: Mask, *, size: int) -> tuple[Array, Array]:
+        """The joint effect of two axes (G_a x G_b), and their interaction: the joint effect minus the effect of each.
+
+        terms  which terms count (T)
+        size   the number of configurations to average over
+
+        Both are in standardised units, and their weighted means are zero.
+        """
+        background = self._background([a.column, b.column], size)
+        at_each_a = [move_to(self.encoding, background, a.column, code) for code in a.codes]
+        rows = np.concatenate([self._along(moved, b) for moved in at_each_a])
+        mean = self.mean(rows, terms).reshape(len(a.codes), len(b.codes), len(background)).mean(axis=2)
         mean -= a.weights @ mean @ b.weights
-        pure = mean - (mean @ b.weights)[:, None] - a.weights @ mean
-        return mean, pure
+        return mean, mean - (mean @ b.weights)[:, None] - a.weights @ mean
 
     def contributions(self, config: Config) -> tuple[float, list[Contribution]]:
-        """What a random configuration is expected to give, and what each value of `config` adds, from the root down.
+        """The expectation for a random configuration, and how each value of `config` changes it, from the root down.
 
         The expectation and the contributions add up to the prediction for `config`, exactly.
         """
-        values = self.space.validate(config)
-        size = max(8, min(64, _ROWS // (len(values) + 1)))
-        X = self.spread(size)
-        stages, names = [X], list(values)
-        for name in names:
-            axis = make_axis(self.encoding, name, positions=1)
-            X = self.place(X, axis, self.space.variables[name].encode(values[name]))
-            stages.append(X)
-        S = len(stages)
-        every = np.ones(len(self.terms), dtype=bool)
-        average = np.kron(np.eye(S), np.full((1, size), 1.0 / size))
+        values, codes = self.gp.space.validate(config), self.encoding.encode([config])[0]
+        size = max(_MIN_SAMPLE, min(_MAX_SAMPLE, _MAX_ROWS // (len(values) + 1)))
+        stages = [stratified_sample(self.encoding, size)]
+        for name in values:
+            column = self.encoding.index[name]
+            stages.append(move_to(self.encoding, stages[-1], column, codes[column]))
+        S, every = len(stages), np.ones(len(self.terms), dtype=bool)
         steps = np.vstack([np.eye(1, S), np.diff(np.eye(S), axis=0)])
-        mean, covariance = self.posterior.sums(steps @ average, self._rows(np.concatenate(stages), every))
+        mean, covariance = self.posterior.sums(steps @ _group_means(S, size), self._rows(np.concatenate(stages), every))
         scale, std = self.gp.scale, np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
         parts = [
-            Contribution(name, values[name], scale * float(m), scale * float(s))
-            for name, m, s in zip(names, mean[1:], std[1:], strict=True)
+            Contribution(name, value, scale * float(m), scale * float(s))
+            for (name, value), m, s in zip(values.items(), mean[1:], std[1:], strict=True)
         ]
         return self.gp.centre + scale * float(mean[0]), parts
 
 
-def _spread(found: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """At most `size` of these, evenly spaced, the first and the last among them."""
-    if len(found) <= size:
-        return found
-    return np.asarray(found[np.unique(np.linspace(0, len(found) - 1, size).round().astype(int))])
+def _group_means(groups: int, size: int) -> Array:
+    """The weights (groups x groups·size) that average rows in consecutive groups."""
+    return np.kron(np.eye(groups), np.full((1, size), 1.0 / size))

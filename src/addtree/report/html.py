@@ -1,7 +1,7 @@
-"""The report as one HTML page that needs nothing else: Plotly inside, no network, no script but its own.
+"""The report as one HTML page that opens offline: it contains Plotly, and loads nothing.
 
-Everything of the user's is escaped. Should that fail somewhere, the page's content security policy still runs only the
-two scripts whose hashes it names.
+Names, values and messages of the user are escaped. If that failed somewhere, the page's content security policy would
+still allow only the two scripts whose hashes it names.
 """
 
 from __future__ import annotations
@@ -9,42 +9,54 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from addtree.report import plots, tree
-from addtree.report.effects import Curve
-from addtree.report.plots import number
+from addtree.report.effects import Curve, Interaction
+from addtree.report.format import number, plural, value
+from addtree.report.importance import MIN_INTERACTION
 from addtree.report.records import Record
-from addtree.report.summary import Learned, Report
+from addtree.report.summary import Explanation, Learned, LeaveOneOut, Report
 from addtree.space.space import Choice
 
-Add = Callable[[go.Figure], str]
-_BARELY = 0.85  # of the values inside the 95 % bands: below, say that the bands are too narrow
+Embed = Callable[[go.Figure], str]  # Adds a figure to the page and returns the element that shows it.
+
+_MIN_COVERAGE = 0.85  # If fewer values lie inside their 95 % intervals, the page says that these are too narrow.
+_MAX_ERROR = 500  # An error message is cut to this many characters in the list of failures.
+_MAX_ERROR_IN_TABLE = 300  # An error message is cut to this many characters in the table of trials.
+
+
+class Section(NamedTuple):
+    """One section of the page; the body is HTML."""
+
+    id: str
+    title: str
+    body: str
 
 
 def render(report: Report) -> str:
-    """The page."""
+    """The whole page."""
     figures: list[dict[str, Any]] = []
 
-    def add(figure: go.Figure) -> str:
+    def embed(figure: go.Figure) -> str:
         form = figure.to_plotly_json()
         form["layout"].pop("template", None)
         figures.append(form)
         return f'<div class="plot" data-figure="{len(figures) - 1}"></div>'
 
-    sections = _sections(report, add)
+    sections = list(_sections(report, embed))
     here = files("addtree.report")
     library, script = get_plotlyjs(), (here / "page.js").read_text(encoding="utf-8")
     scripts = f"script-src {_hash(library)} {_hash(script)}"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; {scripts}"
-    links = "".join(f'<a href="#{key}">{escape(name)}</a>' for key, name, _ in sections)
-    bodies = "".join(f'<section id="{key}"><h2>{escape(name)}</h2>{body}</section>' for key, name, body in sections)
+    links = "".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s in sections)
+    bodies = "".join(f'<section id="{s.id}"><h2>{escape(s.title)}</h2>{s.body}</section>' for s in sections)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in report.notes)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -62,24 +74,26 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def _json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _json(data: Any) -> str:
+    """JSON without angle brackets, so that it cannot end the script element that contains it."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _sections(report: Report, add: Add) -> list[tuple[str, str, str]]:
-    """Id, title and body of each section, in order; those that have something to show."""
-    out = [("best", "Best configuration", _best(report))]
+def _sections(report: Report, embed: Embed) -> Iterator[Section]:
+    """The sections that have something to show, in order."""
+    yield Section("best", "Best configuration", _best(report))
     if report.best is not None:
-        out.append(("progress", "Progress", add(plots.progress(report))))
-    out.append(("branches", "The tree", _tree(report)))
+        yield Section("progress", "Progress", embed(plots.progress(report)))
+    yield Section("branches", "The tree", _tree(report))
     if report.learned is not None:
-        out += _learned(report, report.learned, add)
+        yield from _learned(report, report.learned, embed)
     if report.count("failed"):
-        out.append(("failures", "Failures", _failures(report, add)))
-    out.append(("table", "Trials", _table(report)))
-    return out
+        yield Section("failures", "Failures", _failures(report, embed))
+    yield Section("table", "Trials", _table(report))
+
+
+# ---------------------------------------------------------------------- what happened
 
 
 def _best(report: Report) -> str:
@@ -90,138 +104,150 @@ def _best(report: Report) -> str:
         return f'<div class="tiles">{tiles}</div><p>No trial has a value yet.</p>'
     best, order = report.best, [trial.id for trial in report.trials]
     assert best.value is not None
-    kind = "largest" if report.maximize else "least"
-    when = f"trial {best.id}, the {_th(order.index(best.id) + 1)} of {len(order)}"
+    kind = "largest" if report.maximize else "smallest"
+    found = f"trial {best.id}, the {_ordinal(order.index(best.id) + 1)} of {len(order)}"
     if best.seconds is not None:
-        when += f"; it took {number(best.seconds, 3)} s"
-    rows = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(_brief(value))}</dd></div>" for name, value in best.config.items()
-    )
+        found += f"; it took {number(best.seconds, 3)} s"
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value(v))}</dd></div>" for name, v in best.config.items())
     return (
         f'<div class="tiles"><div><b>{number(best.value, 6)}</b>{kind} value</div>{tiles}</div>'
-        f"<p>Found by {when}.</p>"
+        f"<p>Found by {found}.</p>"
         f'<dl class="config">{rows}</dl>'
     )
 
 
-def _th(n: int) -> str:
+def _ordinal(n: int) -> str:
     ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
 
 
-def _brief(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def _tree(report: Report) -> str:
-    words = "How often each option was tried, and its best value."
+    words = "Each option with the number of its trials and its best value."
     if report.learned is not None:
         words += (
-            " The dot is what the model believes the option adds, on average over what hangs below it and against the"
-            " average of its alternatives, with 95 % limits; the small curve is the effect of a parameter."
+            " The dot is the estimated effect of the option compared with the average of all options of the choice,"
+            " averaged over everything below it; the line is its 95 % interval. The small curve is the estimated"
+            " effect of a parameter."
         )
-    return f'<p class="soft">{words}</p>{tree.draw(report)}'
+    return f"{_caption(words)}{tree.draw(report)}"
 
 
-def _learned(report: Report, learned: Learned, add: Add) -> list[tuple[str, str, str]]:
-    why, loo = learned.best, learned.loo
-    trust = f"<p>{escape(loo.verdict)} "
-    trust += f"Each trial predicted from all the others: {max(loo.explained, 0):.0%} of the variance explained, "
-    trust += f"rank correlation {number(loo.rank, 2)}, {loo.covered:.0%} of the values inside the 95 % bands"
-    trust += " (the bands are too narrow)." if loo.covered < _BARELY else "."
-    out = [
-        ("trust", "Can the model be trusted?", f"{trust}</p>{add(plots.leave_one_out(loo))}"),
-        (
-            "why",
-            "Why the best configuration is expected to be good",
-            f'<p class="soft">A random configuration is expected to give {number(why.expectation)}. Each value of'
-            f" the best one, fixed from the root down, moves that; together they predict {number(why.predicted)}."
-            f"</p>{add(plots.contributions(why, maximize=report.maximize))}",
-        ),
-        (
-            "variance",
-            "What explains the differences between trials",
-            '<p class="soft">Shares of the variance of the values; they add up to 100 %, and one below zero undoes part'
-            " of another. A choice counts for the averages of its branches, parameters for what they do inside."
-            f"</p>{add(plots.shares(learned.shares))}",
-        ),
-    ]
-    curves = [learned.curves[name] for name, d in report.space.variables.items() if not isinstance(d, Choice)]
-    if curves:
-        curves.sort(key=lambda curve: -curve.swing)
-        cards = "".join(_effect(curve, add) for curve in curves)
-        out.append(
-            (
-                "effects",
-                "Effect of every parameter",
-                '<p class="soft">What the model believes each parameter adds to the value, on average over the'
-                " configurations tried, with 95 % band; strongest first. Dots are single trials, less what their other"
-                f' parameters explain.</p><div class="grid">{cards}</div>',
-            )
+def _caption(words: str) -> str:
+    return f'<p class="soft">{escape(words)}</p>'
+
+
+# ---------------------------------------------------------------------- what the model learned
+
+
+def _learned(report: Report, learned: Learned, embed: Embed) -> Iterator[Section]:
+    is_choice = {name: isinstance(domain, Choice) for name, domain in report.space.variables.items()}
+    parameters = [curve for name, curve in learned.curves.items() if not is_choice[name]]
+    choices = [curve for name, curve in learned.curves.items() if is_choice[name] and len(curve.mean) > 1]
+    yield Section("trust", "Can the model be trusted?", _trust(learned.loo, embed))
+    why = _why(learned.best, embed(plots.contributions(learned.best, maximize=report.maximize)))
+    yield Section("why", "Why the best configuration is expected to be good", why)
+    variance = _caption(
+        "Shares of the variance of the observed values; they add up to 100 %. A choice is credited with the differences"
+        " between the averages of its branches, a parameter with the differences inside a branch. A negative share"
+        " cancels part of another one."
+    )
+    variance += embed(plots.shares(learned.shares))
+    yield Section("variance", "What explains the differences between trials", variance)
+    if parameters:
+        words = (
+            "The estimated effect of each parameter on the value, averaged over configurations that were tried, with"
+            " its 95 % band; the strongest come first. Each dot is one trial: its value, minus the prediction for it"
+            " averaged over this parameter."
         )
-    choices = [learned.curves[name] for name, d in report.space.variables.items() if isinstance(d, Choice)]
-    choices = sorted((c for c in choices if len(c.mean) > 1), key=lambda curve: -curve.swing)
+        yield Section("effects", "Effect of every parameter", _effects(words, parameters, embed))
     if choices:
-        cards = "".join(_effect(curve, add) for curve in choices)
-        out.append(
-            (
-                "options",
-                "Effect of every choice",
-                '<p class="soft">What each option adds against the average of its alternatives, averaged over all that'
-                f' hangs below it.</p><div class="grid">{cards}</div>',
-            )
+        words = (
+            "The estimated effect of each option compared with the average of all options of the choice, averaged over"
+            " everything below it."
         )
-    pairs = "".join(
-        _card(f"{j.a.name} × {j.b.name}", f"{j.share:.1%} of the variance is their interaction", add(plots.joint(j)))
-        for j in learned.joints
-    )
-    found = (
-        '<p class="soft">Parameters whose effect depends on another one. The colour is what the two add together.</p>'
-        f'<div class="grid">{pairs}</div>'
-        if pairs
-        else "<p>The model found none that explains more than 1 % of the variance.</p>"
-    )
-    return [*out, ("interactions", "Interactions", found)]
+        yield Section("options", "Effect of every choice", _effects(words, choices, embed))
+    yield Section("interactions", "Interactions", _interactions(learned.interactions, embed))
 
 
-def _effect(curve: Curve, add: Add) -> str:
-    caption = f"moves the value by {number(curve.swing, 3)} · {curve.tried} trial{'s' if curve.tried > 1 else ''}"
-    if not curve.tried:
-        caption = "never tried: this is a guess"
-    return _card(curve.axis.name, caption, add(plots.effect(curve)))
+def _trust(loo: LeaveOneOut, embed: Embed) -> str:
+    words = (
+        f"{loo.verdict} Predicting each trial from all the others explains {max(loo.explained, 0):.0%} of the variance,"
+        f" with a rank correlation of {number(loo.rank_correlation, 2)}; {loo.coverage:.0%} of the values lie inside"
+        " their 95 % intervals"
+    )
+    words += " (the intervals are too narrow)." if loo.coverage < _MIN_COVERAGE else "."
+    return f"<p>{escape(words)}</p>{embed(plots.leave_one_out(loo))}"
+
+
+def _why(explanation: Explanation, plot: str) -> str:
+    words = (
+        f"A random configuration is expected to give {number(explanation.expectation)}. Fixing the values of the best"
+        " configuration one by one, from the root down, changes this expectation step by step, until it is the"
+        f" prediction, {number(explanation.predicted)}."
+    )
+    return f"{_caption(words)}{plot}"
+
+
+def _effects(words: str, curves: Sequence[Curve], embed: Embed) -> str:
+    cards = []
+    for curve in sorted(curves, key=lambda curve: -curve.range):
+        caption = f"changes the value by {number(curve.range, 3)} · {plural(curve.n_active, 'trial')}"
+        if not curve.n_active:
+            caption = "never tried: this is a guess"
+        cards.append(_card(curve.axis.name, caption, embed(plots.effect(curve))))
+    return f'{_caption(words)}<div class="grid">{"".join(cards)}</div>'
+
+
+def _interactions(pairs: Sequence[Interaction], embed: Embed) -> str:
+    if not pairs:
+        return f"<p>The model found none that explains more than {100 * MIN_INTERACTION:g} % of the variance.</p>"
+    words = "Pairs in which the effect of one parameter depends on the other. The colour shows their joint effect."
+    cards = [
+        _card(
+            f"{pair.a.name} × {pair.b.name}",
+            f"their interaction explains {pair.share:.1%} of the variance",
+            embed(plots.interaction(pair)),
+        )
+        for pair in pairs
+    ]
+    return f'{_caption(words)}<div class="grid">{"".join(cards)}</div>'
 
 
 def _card(title: str, caption: str, plot: str) -> str:
     return f"<figure><h3>{escape(title)}</h3><figcaption>{escape(caption)}</figcaption>{plot}</figure>"
 
 
-def failure_rows(report: Report) -> list[tuple[str, int, int]]:
-    """Failed and tried, per option of every choice: (option, failed, tried)."""
-    rows = []
-    for i, node in enumerate(report.space.nodes):
-        if node.location:
-            choice, option = node.location[-1]
-            label = f"{choice} = {report.space.variables[choice].decode(option)}"
-            rows.append((label, report.tallies[i].failed, report.tallies[i].tried))
-    return rows
+# ---------------------------------------------------------------------- failures
 
 
-def _failures(report: Report, add: Add) -> str:
-    failed, total = report.count("failed"), len(report.trials)
+def _failures(report: Report, embed: Embed) -> str:
+    rows = _failures_by_option(report)
+    plot = embed(plots.failures(rows)) if rows else ""
     messages = "".join(
-        f'<tr><td class="num">{n}</td><td class="text">{escape(message[:500])}</td></tr>'
+        f'<tr><td class="num">{n}</td><td class="text">{escape(message[:_MAX_ERROR])}</td></tr>'
         for message, n in report.errors
     )
-    rows = [row for row in failure_rows(report) if row[1]]
-    merged: dict[str, tuple[int, int]] = {}
-    for name, bad, tried in rows:
-        before = merged.get(name, (0, 0))
-        merged[name] = (before[0] + bad, before[1] + tried)
-    plot = add(plots.failures([(name, *both) for name, both in merged.items()])) if merged else ""
     return (
-        f"<p>{failed} of {total} trials failed.</p>{plot}"
+        f"<p>{report.count('failed')} of {plural(len(report.trials), 'trial')} failed.</p>{plot}"
         f'<table><thead><tr><th class="num">times</th><th>message</th></tr></thead><tbody>{messages}</tbody></table>'
     )
+
+
+def _failures_by_option(report: Report) -> list[tuple[str, int, int]]:
+    """Rows (option, failed, tried) of the options with failures; nodes that the same option opens are added up."""
+    counts: dict[str, tuple[int, int]] = {}
+    for node, tally in zip(report.space.nodes, report.tallies, strict=True):
+        if node.location and tally.failed:
+            choice, option = node.location[-1]
+            domain = report.space.variables[choice]
+            assert isinstance(domain, Choice)
+            name = f"{choice} = {domain.labels[option]}"
+            failed, tried = counts.get(name, (0, 0))
+            counts[name] = (failed + tally.failed, tried + tally.tried)
+    return [(name, failed, tried) for name, (failed, tried) in counts.items()]
+
+
+# ---------------------------------------------------------------------- the table of trials
 
 
 def _table(report: Report) -> str:
@@ -247,15 +273,16 @@ def _table(report: Report) -> str:
 
 
 def _row(report: Report, trial: Record, timed: bool) -> str:
-    value = "" if trial.value is None else f"{trial.value:.6g}"
-    config = ", ".join(f"{name}={_brief(v)}" for name, v in trial.config.items())
+    shown = "" if trial.value is None else value(trial.value)
+    sort_key = "" if trial.value is None else repr(float(trial.value))
+    config = ", ".join(f"{name}={value(v)}" for name, v in trial.config.items())
     if trial.error:
-        config += f" — {trial.error[:300]}"
-    seconds = "" if trial.seconds is None else f"{trial.seconds:.3g}"
+        config += f" — {trial.error[:_MAX_ERROR_IN_TABLE]}"
+    seconds = "" if trial.seconds is None else value(trial.seconds, 3)
     best = ' class="is-best"' if report.best is not None and trial.id == report.best.id else ""
     return (
         f'<tr{best} data-state="{trial.state}"><td class="num">{trial.id}</td>'
-        f'<td class="num" data-key="{"" if trial.value is None else repr(float(trial.value))}">{value}</td>'
+        f'<td class="num" data-key="{sort_key}">{shown}</td>'
         f'<td class="state-{trial.state}">{trial.state}</td>'
         + (f'<td class="num seconds">{seconds}</td>' if timed else "")
         + f'<td class="text">{escape(config)}</td></tr>'

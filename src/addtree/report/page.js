@@ -4,7 +4,7 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const narrow = () => window.innerWidth < 560;
 
-  // ---- plots: drawn when they come into view, in the colours of the page
+  // ---- plots: each is drawn when it scrolls into view, in the colours of the page
   function layout(given) {
     const css = getComputedStyle(document.documentElement);
     const get = (name) => css.getPropertyValue(name).trim();
@@ -20,7 +20,7 @@
       out[key] = { gridcolor: get("--grid"), zerolinecolor: get("--line"), linecolor: get("--line"), automargin: true, exponentformat: "power", fixedrange: true, ...own };
       if (narrow() && own.ticktext) out[key].ticktext = own.ticktext.map((t) => (t.length > 20 ? t.slice(0, 19).replace(/&[^;]*$/, "") + "…" : t));
     }
-    if (narrow() && given.xaxis?.range) {  // the labels of bars stay as wide as they are
+    if (narrow() && given.xaxis?.range) {  // the text at the ends of bars needs the same number of pixels on a narrow page
       const [low, high] = given.xaxis.range;
       out.xaxis.range = [low < 0 || low > 0 ? low - 0.4 * (high - low) : low, high + 0.15 * (high - low)];
     }

@@ -3,12 +3,11 @@
     from addtree.report import build, plots
     plots.effect(build(space, trials).learned.curves["lr"]).show()
 
-Plotly reads a little HTML in labels, so every label of the user's goes through `text`.
+Plotly reads some HTML in labels, so every name, value and option goes through `label`.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,164 +15,177 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from addtree.report.effects import Axis, Curve, Joint
+from addtree.report.axes import Axis
+from addtree.report.effects import Curve, Interaction
+from addtree.report.format import label, number, value
 from addtree.report.importance import Share
 from addtree.report.summary import Explanation, LeaveOneOut, Report
 
-# Okabe and Ito's colours, which colour-blind people can tell apart; legible on white and on black.
+# Six colours of Okabe and Ito, which colour-blind people can tell apart, then a grey and a dark yellow in place of
+# their black and yellow, which are hard to see on a dark or a white page.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8f98", "#b8a900")
-BETTER, WORSE, PLAIN = COLOURS[0], COLOURS[5], COLOURS[6]
-_BAND = "rgba(0, 114, 178, 0.22)"
-_WIDTH = 34  # characters of a label on an axis
-_BARS = 16  # in one plot
-_TICKS = 10  # whole numbers shown one by one
-_BAR_HEIGHT, _MARGINS = 24, 90  # pixels
+BETTER, WORSE, NEUTRAL = COLOURS[0], COLOURS[5], COLOURS[6]
+
+_BAND = "rgba(0, 114, 178, 0.22)"  # Intervals have the colour BETTER, mostly transparent; page.js knows both.
+_LABEL_WIDTH = 34  # A label beside an axis is cut to this many characters.
+_CATEGORY_WIDTH = 16  # A category below a bar is cut to this many characters.
+_CELL_WIDTH = 14  # A category beside a heat map is cut to this many characters.
+_MAX_BARS = 16  # A plot has at most this many bars.
+_MAX_TICKS = 10  # Up to this many integers each have a tick of their own.
+_MIN_SHARE = 0.001  # Components that explain less than this share of the variance are summed up.
+_MIN_OTHERS = 0.0005  # Their sum is left out if it is below this share.
+_LOG_RATIO = 1e3  # Positive values are drawn on a log scale if the largest is more than this many times the smallest.
+_ZERO = 1e-6  # A contribution smaller than this fraction of the largest is written as 0.
+_BAR_HEIGHT, _MARGINS = 24, 90  # Height of a bar, and of everything else in a plot with bars, in pixels.
+_OTHERS = "all others"
+
+_SHARE_STYLES = {  # By kind of component: its name in the legend and its colour.
+    "choice": ("choices", COLOURS[1]),
+    "vertex": ("parameters", COLOURS[0]),
+    "interaction": ("interactions", COLOURS[2]),
+    "unexplained": ("unexplained", NEUTRAL),
+}
 
 
-def text(value: Any, width: int = 400) -> str:
-    """A label that Plotly shows as it is, cut to a width.
-
-    >>> text("<b>x</b>")
-    '&lt;b&gt;x&lt;/b&gt;'
-    """
-    plain = str(value).replace("\n", " ")
-    return html.escape(plain if len(plain) <= width else plain[: width - 1] + "…", quote=False)
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A number as people read it.
-
-    >>> number(0.000123456), number(-12.0), number(1234.5, 2)
-    ('0.0001235', '−12', '1200')
-    """
-    short = f"{value:.{digits}g}"
-    if "e" in short and 1 <= abs(value) < 1e6:
-        short = f"{float(short):.0f}"
-    return short.replace("-", "−")
+# ---------------------------------------------------------------------- progress
 
 
 def progress(report: Report) -> go.Figure:
-    """All values in the order of the trials, coloured by branch, and the best so far."""
+    """The value of each trial, coloured by branch, the best value so far, and the trials that failed."""
     figure = go.Figure()
-    done = [i for i, t in enumerate(report.trials) if t.state == "done"]
-    for k, branch in enumerate(dict.fromkeys(report.branches[i] for i in done)):
-        mine = [report.trials[i] for i in done if report.branches[i] == branch]
-        figure.add_scatter(
-            x=[t.id for t in mine],
-            y=[t.value for t in mine],
-            mode="markers",
-            name=text(branch, _WIDTH) or "trials",
-            marker={"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75},
-            hovertext=[f"trial {t.id}: {number(t.value or 0.0, 6)}" for t in mine],
-            hoverinfo="text",
-        )
-    steps = report.best_so_far
-    if steps:
-        last = max(t.id for t in report.trials)
-        figure.add_scatter(
-            x=[*(x for x, _ in steps), last],
-            y=[*(y for _, y in steps), steps[-1][1]],
-            mode="lines",
-            line={"shape": "hv", "color": PLAIN, "width": 2},
-            name="best so far",
-            hoverinfo="skip",
-        )
-    failed = [t.id for t in report.trials if t.state == "failed"]
-    if failed and steps:
-        figure.add_scatter(
-            x=failed,
-            y=[0.03] * len(failed),
-            yaxis="y2",
-            mode="markers",
-            name="failed",
-            marker={"symbol": "x", "color": WORSE, "size": 8},
-            hovertext=[f"trial {i} failed" for i in failed],
-            hoverinfo="text",
-        )
-        figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
+    _add_trials(figure, report)
+    if report.best_so_far:
+        _add_best_so_far(figure, report)
+        _add_failed(figure, [t.id for t in report.trials if t.state == "failed"])
+    values = [t.value or 0.0 for t in report.trials if t.state == "done"]
     figure.update_layout(
         xaxis={"title": {"text": "trial"}},
-        yaxis={"title": {"text": "value"}, **_scale([t.value or 0.0 for t in report.trials if t.state == "done"])},
+        yaxis={"title": {"text": "value"}, **({"type": "log"} if _spans_decades(values) else {})},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         height=420,
     )
     return figure
 
 
-def _scale(values: Sequence[float]) -> dict[str, Any]:
-    """Log for positive values over three decades; a range that outliers do not set."""
-    if not values:
-        return {}
-    low, high = min(values), max(values)
-    if low > 0 and high / low > 1e3:
-        return {"type": "log"}
-    return {}
+def _add_trials(figure: go.Figure, report: Report) -> None:
+    done = [(t, branch) for t, branch in zip(report.trials, report.branches, strict=True) if t.state == "done"]
+    for k, branch in enumerate(dict.fromkeys(branch for _, branch in done)):
+        trials = [t for t, other in done if other == branch]
+        figure.add_scatter(
+            x=[t.id for t in trials],
+            y=[t.value for t in trials],
+            mode="markers",
+            name=label(branch, _LABEL_WIDTH) or "trials",
+            marker={"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75},
+            hovertext=[f"trial {t.id}: {number(t.value or 0.0, 6)}" for t in trials],
+            hoverinfo="text",
+        )
+
+
+def _add_best_so_far(figure: go.Figure, report: Report) -> None:
+    steps = report.best_so_far
+    figure.add_scatter(
+        x=[*(x for x, _ in steps), max(t.id for t in report.trials)],
+        y=[*(y for _, y in steps), steps[-1][1]],
+        mode="lines",
+        line={"shape": "hv", "color": NEUTRAL, "width": 2},
+        name="best so far",
+        hoverinfo="skip",
+    )
+
+
+def _add_failed(figure: go.Figure, ids: Sequence[int]) -> None:
+    """Mark failed trials at the lower edge, on a hidden axis of their own."""
+    if not ids:
+        return
+    figure.add_scatter(
+        x=list(ids),
+        y=[0.03] * len(ids),
+        yaxis="y2",
+        mode="markers",
+        name="failed",
+        marker={"symbol": "x", "color": WORSE, "size": 8},
+        hovertext=[f"trial {i} failed" for i in ids],
+        hoverinfo="text",
+    )
+    figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
+
+
+def _spans_decades(values: Sequence[float]) -> bool:
+    """Whether the values are positive and differ by more than the ratio that asks for a log scale."""
+    return bool(values) and min(values) > 0 and max(values) / min(values) > _LOG_RATIO
+
+
+# ---------------------------------------------------------------------- effects
 
 
 def effect(curve: Curve) -> go.Figure:
-    """The effect of one parameter: a curve with its band and what single trials say, or bars for categories."""
-    if curve.axis.is_number:
-        figure = _curve(curve)
-    else:
-        names = [text(v, 16) for v in curve.axis.values]
-        figure = go.Figure()
-        figure.add_bar(
-            x=list(range(len(names))),
-            y=_short(curve.mean),
-            error_y={"type": "data", "array": _short(1.96 * curve.std), "color": PLAIN, "thickness": 1.5},
-            marker={"color": COLOURS[4], "opacity": 0.6},
-            hovertext=[
-                f"{n}: {number(m)} ± {number(1.96 * s)}" for n, m, s in zip(names, curve.mean, curve.std, strict=True)
-            ],
-            hoverinfo="text",
-        )
-        place = {repr(v): i for i, v in enumerate(curve.axis.values)}
-        wobble = np.linspace(-0.2, 0.2, max(len(curve.points), 1))
-        _points(figure, curve, [place[repr(v)] + w for (_, v, _), w in zip(curve.points, wobble, strict=False)])
-        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names)
+    """The effect of one axis with 95 % intervals and partial residuals: a curve for a number, bars for categories."""
+    figure = _line(curve) if curve.axis.is_number else _category_bars(curve)
     figure.update_layout(showlegend=False, height=260, yaxis={"zeroline": True})
     return figure
 
 
-def _curve(curve: Curve) -> go.Figure:
-    figure = go.Figure()
-    x = list(curve.axis.values)
-    low, high = curve.mean - 1.96 * curve.std, curve.mean + 1.96 * curve.std
-    band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-    figure.add_scatter(x=x, y=_short(low), **band)
-    figure.add_scatter(x=x, y=_short(high), fill="tonexty", fillcolor=_BAND, **band)
-    _points(figure, curve, [value for _, value, _ in curve.points])
+def _line(curve: Curve) -> go.Figure:
+    figure, x = go.Figure(), list(curve.axis.values)
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    figure.add_scatter(x=x, y=_rounded(curve.mean - curve.margin), **edge)
+    figure.add_scatter(x=x, y=_rounded(curve.mean + curve.margin), fill="tonexty", fillcolor=_BAND, **edge)
+    _add_partial_residuals(figure, curve, [point.value for point in curve.partial_residuals])
     figure.add_scatter(
         x=x,
-        y=_short(curve.mean),
-        mode="lines+markers" if len(x) <= _TICKS and isinstance(x[0], int) else "lines",
+        y=_rounded(curve.mean),
+        mode="lines+markers" if _has_own_ticks(curve.axis) else "lines",
         line={"color": BETTER, "width": 2.5},
-        hovertext=[
-            f"{number(v)}: {number(m)} ± {number(1.96 * s)}" for v, m, s in zip(x, curve.mean, curve.std, strict=True)
-        ],
+        hovertext=_intervals([number(v) for v in x], curve),
         hoverinfo="text",
     )
-    figure.update_xaxes(type="log" if curve.axis.log else "linear")
-    if len(x) <= _TICKS and isinstance(x[0], int):
-        figure.update_xaxes(tickvals=x, ticktext=[str(v) for v in x])
+    _set_scale(figure.update_xaxes, curve.axis)
     return figure
 
 
-def _points(figure: go.Figure, curve: Curve, x: list[Any]) -> None:
+def _category_bars(curve: Curve) -> go.Figure:
+    figure, values = go.Figure(), curve.axis.values
+    names = [label(v, _CATEGORY_WIDTH) for v in values]
+    figure.add_bar(
+        x=list(range(len(names))),
+        y=_rounded(curve.mean),
+        error_y={"type": "data", "array": _rounded(curve.margin), "color": NEUTRAL, "thickness": 1.5},
+        marker={"color": COLOURS[4], "opacity": 0.6},
+        hovertext=_intervals(names, curve),
+        hoverinfo="text",
+    )
+    position = {repr(v): i for i, v in enumerate(values)}  # by repr, because True == 1
+    points = curve.partial_residuals
+    jitter = np.linspace(-0.2, 0.2, max(len(points), 1))
+    _add_partial_residuals(
+        figure, curve, [position[repr(p.value)] + shift for p, shift in zip(points, jitter, strict=False)]
+    )
+    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names)
+    return figure
+
+
+def _intervals(names: Sequence[str], curve: Curve) -> list[str]:
+    """What a reader sees who points at a position: its name, the mean and the 95 % margin."""
+    rows = zip(names, curve.mean, curve.margin, strict=True)
+    return [f"{name}: {number(mean)} ± {number(margin)}" for name, mean, margin in rows]
+
+
+def _add_partial_residuals(figure: go.Figure, curve: Curve, x: list[Any]) -> None:
     figure.add_scatter(
         x=x,
-        y=_short([y for _, _, y in curve.points]),
+        y=_rounded([point.residual for point in curve.partial_residuals]),
         mode="markers",
         marker={"color": COLOURS[1], "size": 5, "opacity": 0.7},
         hoverinfo="skip",
     )
 
 
-def joint(pair: Joint) -> go.Figure:
-    """The effect of two parameters together, as a heat map."""
+def interaction(pair: Interaction) -> go.Figure:
+    """The joint effect of two parameters, as a heat map."""
     figure = go.Figure()
     figure.add_heatmap(
-        z=[_short(row) for row in pair.mean.T],
+        z=[_rounded(row) for row in pair.mean.T],
         x=_positions(pair.a),
         y=_positions(pair.b),
         colorscale="RdBu",
@@ -183,13 +195,11 @@ def joint(pair: Joint) -> go.Figure:
         hovertemplate="%{z:.4g}<extra></extra>",
     )
     for axis, update in ((pair.a, figure.update_xaxes), (pair.b, figure.update_yaxes)):
-        update(title={"text": text(axis.name, _WIDTH)})
+        update(title={"text": label(axis.name, _LABEL_WIDTH)})
         if axis.is_number:
-            update(type="log" if axis.log else "linear")
-            if len(axis.values) <= _TICKS and isinstance(axis.values[0], int):
-                update(tickvals=list(axis.values), ticktext=[str(v) for v in axis.values])
+            _set_scale(update, axis)
         else:
-            update(tickvals=list(range(len(axis.values))), ticktext=[text(v, 14) for v in axis.values])
+            update(tickvals=_positions(axis), ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
     figure.update_layout(height=320)
     return figure
 
@@ -198,87 +208,105 @@ def _positions(axis: Axis) -> list[Any]:
     return list(axis.values) if axis.is_number else list(range(len(axis.values)))
 
 
+def _has_own_ticks(axis: Axis) -> bool:
+    """Whether the values are few integers, each of which is shown."""
+    return len(axis.values) <= _MAX_TICKS and isinstance(axis.values[0], int)
+
+
+def _set_scale(update: Any, axis: Axis) -> None:
+    """Give a numeric axis of a figure its scale and its ticks; `update` is the figure's method for that axis."""
+    update(type="log" if axis.log else "linear")
+    if _has_own_ticks(axis):
+        update(tickvals=list(axis.values), ticktext=[str(v) for v in axis.values])
+
+
+# ---------------------------------------------------------------------- what explains the values
+
+
 def shares(parts: Sequence[Share]) -> go.Figure:
-    """How much of the variance each component explains."""
-    shown = [s for s in parts if s.kind == "unexplained" or abs(s.share) >= 0.001][: _BARS - 1]
+    """The share of the variance that each component explains; the smallest ones are summed up."""
+    shown = [s for s in parts if s.kind == "unexplained" or abs(s.share) >= _MIN_SHARE][: _MAX_BARS - 1]
     if parts and parts[-1] not in shown:
         shown.append(parts[-1])
     rest = math.fsum(s.share for s in parts if s not in shown)
-    kinds = {"choice": COLOURS[1], "vertex": COLOURS[0], "interaction": COLOURS[2], "unexplained": PLAIN}
     figure = go.Figure()
-    for kind, colour in kinds.items():
-        mine = [s for s in shown if s.kind == kind]
-        if mine:
-            name = {"choice": "choices", "vertex": "parameters", "interaction": "interactions"}.get(kind, kind)
-            _bars(figure, [s.label for s in mine], [s.share for s in mine], colour, name, percent=True)
-    if abs(rest) >= 0.0005:
-        _bars(figure, ["all others"], [rest], COLOURS[3], "others", percent=True)
-    order = [s.label for s in shown]
-    axis = {"tickformat": ".0%", "range": _room([*(s.share for s in shown), rest])}
-    return _horizontal(figure, order + ["all others"] * (abs(rest) >= 0.0005), axis)
+    for kind, (name, colour) in _SHARE_STYLES.items():
+        of_kind = [s for s in shown if s.kind == kind]
+        if of_kind:
+            _add_share_bars(figure, [s.label for s in of_kind], [s.share for s in of_kind], colour, name)
+    names = [s.label for s in shown]
+    if abs(rest) >= _MIN_OTHERS:
+        _add_share_bars(figure, [_OTHERS], [rest], COLOURS[3], "others")
+        names.append(_OTHERS)
+    return _horizontal(figure, names, _share_axis([*(s.share for s in shown), rest]))
 
 
-def contributions(why: Explanation, *, maximize: bool = False) -> go.Figure:
-    """What is expected of a random configuration, and what each value of the best one adds, step by step."""
-    parts = sorted(why.contributions, key=lambda part: -abs(part.mean))
-    kept = {part.name for part in parts[: _BARS - 5]}
-    steps = [(f"{p.name} = {_brief(p.value)}", p.mean) for p in why.contributions if p.name in kept]
-    rest = [part.mean for part in why.contributions if part.name not in kept]
-    if rest:
-        steps.append((f"{len(rest)} others", math.fsum(rest)))
+def contributions(explanation: Explanation, *, maximize: bool = False) -> go.Figure:
+    """The steps from the expectation for a random configuration to the prediction, and on to the observed value."""
+    steps = _steps(explanation)
+    n, deltas = len(steps), [delta for _, delta in steps]
+    starts = [explanation.expectation, *(explanation.expectation + np.cumsum(deltas)).tolist()][:n]
     names = ["a random configuration", *(name for name, _ in steps), "predicted", "not explained", "observed"]
-    deltas = [v for _, v in steps]
-    starts = [why.expectation, *(why.expectation + np.cumsum(deltas)).tolist()][: len(deltas)]
-    keys = [_unique(i, name) for i, name in enumerate(names)]
-    figure, n = go.Figure(), len(deltas)
-    tiny = 1e-6 * max((abs(v) for v in deltas), default=0.0)
+    keys = [_numbered(i, name) for i, name in enumerate(names)]
+    figure = go.Figure()
     figure.add_bar(
         orientation="h",
         y=[*keys[1 : n + 1], keys[n + 2]],
-        base=[*starts, why.predicted],
-        x=[*deltas, why.surprise],
-        marker={"color": [BETTER if (v > 0) == maximize else WORSE for v in deltas] + [PLAIN]},
-        text=[_signed(v, tiny) for v in [*deltas, why.surprise]],
+        base=[*starts, explanation.predicted],
+        x=[*deltas, explanation.residual],
+        marker={"color": [BETTER if (v > 0) == maximize else WORSE for v in deltas] + [NEUTRAL]},
+        text=_signed([*deltas, explanation.residual], zero=_ZERO * max(map(abs, deltas), default=0.0)),
         textposition="outside",
         cliponaxis=False,
         hoverinfo="skip",
     )
-    levels = [(keys[0], why.expectation), (keys[n + 1], why.predicted), (keys[n + 3], why.observed)]
+    levels = [explanation.expectation, explanation.predicted, explanation.observed]
+    _add_levels(figure, [keys[0], keys[n + 1], keys[n + 3]], levels)
+    figure.update_layout(showlegend=False)
+    ends = [*starts, *levels]
+    room = 0.3 * (max(ends) - min(ends) or abs(explanation.observed) or 1.0)
+    return _horizontal(figure, names, {"range": [min(ends) - room, max(ends) + room]}, numbered=True)
+
+
+def _steps(explanation: Explanation) -> list[tuple[str, float]]:
+    """The largest contributions in the order of the tree, by name, and the sum of the others."""
+    other_bars = 5  # the expectation, the sum of the others, predicted, not explained, observed
+    ranked = sorted(explanation.contributions, key=lambda part: -abs(part.mean))
+    kept = {part.name for part in ranked[: _MAX_BARS - other_bars]}
+    steps = [(f"{p.name} = {value(p.value, 4)}", p.mean) for p in explanation.contributions if p.name in kept]
+    rest = [part.mean for part in explanation.contributions if part.name not in kept]
+    return [*steps, (f"{len(rest)} others", math.fsum(rest))] if rest else steps
+
+
+def _add_levels(figure: go.Figure, keys: list[str], levels: list[float]) -> None:
     figure.add_scatter(
-        x=[level for _, level in levels],
-        y=[key for key, _ in levels],
+        x=levels,
+        y=keys,
         mode="markers+text",
-        marker={"symbol": "diamond", "size": 10, "color": PLAIN},
-        text=[f" {number(level)} " for _, level in levels],
+        marker={"symbol": "diamond", "size": 10, "color": NEUTRAL},
+        text=[f" {number(level)} " for level in levels],
         textposition="middle right",
         cliponaxis=False,
         hoverinfo="skip",
     )
-    ends = [*starts, why.expectation, why.predicted, why.observed]
-    room = 0.3 * (max(ends) - min(ends) or abs(why.observed) or 1.0)
-    figure.update_layout(showlegend=False)
-    return _horizontal(figure, names, {"range": [min(ends) - room, max(ends) + room]}, numbered=True)
 
 
-def _signed(value: float, tiny: float) -> str:
-    return "0" if abs(value) <= tiny else ("+" if value > 0 else "") + number(value, 3)
-
-
-def _brief(value: Any) -> str:
-    return number(value) if isinstance(value, float) else str(value)
+def _signed(values: Sequence[float], *, zero: float) -> list[str]:
+    """Numbers with their sign; those that are at most `zero` in size are 0."""
+    return ["0" if abs(v) <= zero else ("+" if v > 0 else "") + number(v, 3) for v in values]
 
 
 def leave_one_out(loo: LeaveOneOut) -> go.Figure:
-    """Predicted from all the others against observed, with 95 % bars."""
+    """Each value against its prediction from all the others, with 95 % intervals."""
     low, high = float(np.min(loo.observed)), float(np.max(loo.observed))
     figure = go.Figure()
     figure.add_scatter(
-        x=[low, high], y=[low, high], mode="lines", line={"color": PLAIN, "dash": "dot"}, hoverinfo="skip"
+        x=[low, high], y=[low, high], mode="lines", line={"color": NEUTRAL, "dash": "dot"}, hoverinfo="skip"
     )
     figure.add_scatter(
-        x=_short(loo.mean),
-        y=_short(loo.observed),
-        error_x={"type": "data", "array": _short(1.96 * loo.std), "thickness": 1, "width": 0, "color": _BAND},
+        x=_rounded(loo.mean),
+        y=_rounded(loo.observed),
+        error_x={"type": "data", "array": _rounded(loo.margin), "thickness": 1, "width": 0, "color": _BAND},
         mode="markers",
         marker={"color": BETTER, "size": 6, "opacity": 0.8},
         hovertext=[
@@ -297,47 +325,49 @@ def leave_one_out(loo: LeaveOneOut) -> go.Figure:
 
 
 def failures(rows: Sequence[tuple[str, int, int]]) -> go.Figure:
-    """The share of failed trials in each branch: (branch, failed, tried)."""
-    shown = sorted((row for row in rows if row[1]), key=lambda row: -row[1] / row[2])[:_BARS]
+    """The share of failed trials in each branch that has any, largest first; a row is (branch, failed, tried)."""
+    shown = sorted((row for row in rows if row[1]), key=lambda row: -row[1] / row[2])[:_MAX_BARS]
+    names, failed = [name for name, _, _ in shown], [failed / tried for _, failed, tried in shown]
     figure = go.Figure()
-    names = [name for name, _, _ in shown]
-    _bars(figure, names, [failed / tried for _, failed, tried in shown], WORSE, "failed", percent=True)
+    _add_share_bars(figure, names, failed, WORSE, "failed")
     figure.data[0].text = [f"{failed} of {tried}" for _, failed, tried in shown]
     figure.update_layout(showlegend=False)
-    return _horizontal(figure, names, {"tickformat": ".0%", "range": _room([row[1] / row[2] for row in shown])})
+    return _horizontal(figure, names, _share_axis(failed))
 
 
 # ---------------------------------------------------------------------- horizontal bars with long labels
 
 
-def _bars(figure: go.Figure, names: list[str], values: list[float], colour: str, legend: str, *, percent: bool) -> None:
+def _add_share_bars(figure: go.Figure, names: list[str], values: list[float], colour: str, legend: str) -> None:
     figure.add_bar(
         orientation="h",
-        y=[text(name) for name in names],
-        x=_short(values),
+        y=[label(name) for name in names],
+        x=_rounded(values),
         marker={"color": colour},
         name=legend,
-        text=[f"{v:.1%}" if percent else number(v) for v in values],
+        text=[f"{v:.1%}" for v in values],
         textposition="outside",
         cliponaxis=False,
-        hovertext=[text(name) for name in names],
+        hovertext=[label(name) for name in names],
         hoverinfo="text",
     )
 
 
-def _room(values: Sequence[float]) -> list[float]:
-    """A range with room for the text at the ends of bars."""
+def _share_axis(values: Sequence[float]) -> dict[str, Any]:
+    """An axis in percent, with room for the text at the ends of the bars."""
     low, high = min(0.0, *values), max(0.0, *values)
     room = 0.16 * (high - low or 1.0)
-    return [low - room * (low < 0), high + room]
+    return {"tickformat": ".0%", "range": [low - room * (low < 0), high + room]}
 
 
-def _unique(i: int, name: str) -> str:
-    return f"{i} {text(name)}"
+def _numbered(i: int, name: str) -> str:
+    """A key that is unique even if two bars have the same name."""
+    return f"{i} {label(name)}"
 
 
 def _horizontal(figure: go.Figure, names: Sequence[str], xaxis: dict[str, Any], *, numbered: bool = False) -> go.Figure:
-    keys = [_unique(i, name) if numbered else text(name) for i, name in enumerate(names)]
+    """Lay out horizontal bars from top to bottom; with `numbered`, their keys are those of `_numbered`."""
+    keys = [_numbered(i, name) if numbered else label(name) for i, name in enumerate(names)]
     figure.update_layout(
         height=_MARGINS + _BAR_HEIGHT * max(len(names), 1),
         barmode="relative",
@@ -349,7 +379,7 @@ def _horizontal(figure: go.Figure, names: Sequence[str], xaxis: dict[str, Any], 
             "categoryarray": keys,
             "autorange": "reversed",
             "tickvals": keys,
-            "ticktext": [text(name, _WIDTH) for name in names],
+            "ticktext": [label(name, _LABEL_WIDTH) for name in names],
             "automargin": True,
         },
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
@@ -357,6 +387,6 @@ def _horizontal(figure: go.Figure, names: Sequence[str], xaxis: dict[str, Any], 
     return figure
 
 
-def _short(values: Any) -> list[float | None]:
-    """Six digits, which is more than a screen shows; what is no number is left out."""
+def _rounded(values: Any) -> list[float | None]:
+    """Six significant digits, more than a screen can show; a value that is not finite is None, which Plotly skips."""
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]

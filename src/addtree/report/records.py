@@ -1,4 +1,4 @@
-"""Trials as the report sees them, whoever ran them."""
+"""Trials as the report sees them, whichever optimizer ran them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ STATES: tuple[State, ...] = ("done", "failed", "pruned", "pending")
 
 @dataclass(frozen=True)
 class Record:
-    """One trial. Only one that is done counts for the model; of the others the configuration may be incomplete.
+    """One trial.
 
-    error    why it failed, where that is known
-    seconds  how long it took, where that is known
+    The model uses trials that are done, which have a value and a complete configuration. The configuration of any
+    other trial may be incomplete.
+
+    error    why the trial failed, if that is known
+    seconds  how long the trial took, if that is known
     """
 
     id: int
@@ -35,12 +38,15 @@ class Record:
     seconds: float | None = None
 
 
-def records(space: Space, trials: Iterable[Any]) -> tuple[Record, ...]:
-    """Trials, each a `Record`, a `Trial` of an optimizer, or a mapping with the names of a record, as records."""
-    return tuple(_record(space, i, trial) for i, trial in enumerate(trials))
+def make_records(space: Space, trials: Iterable[Any]) -> tuple[Record, ...]:
+    """Trials as records; a trial is a `Record`, a `Trial` of an optimizer, or a mapping with the keys of a `Record`.
+
+    Without an id, a trial takes its position; without a state, it is done if it has a value, else failed.
+    """
+    return tuple(_make_record(space, i, trial) for i, trial in enumerate(trials))
 
 
-def _record(space: Space, position: int, trial: Any) -> Record:
+def _make_record(space: Space, position: int, trial: Any) -> Record:
     got = trial if isinstance(trial, Mapping) else {name: getattr(trial, name, None) for name in Record.__annotations__}
     known, config, value = got.get("id"), got.get("config"), got.get("value")
     number = position if known is None else int(known)
@@ -49,24 +55,24 @@ def _record(space: Space, position: int, trial: Any) -> Record:
     state = got.get("state") or ("failed" if value is None else "done")
     if state not in STATES:
         raise TrialError(f"trial {number}: state {state!r} is unknown; use one of {', '.join(map(repr, STATES))}")
+    finite = None if value is None or not math.isfinite(value) else float(value)
     if state == "done":
         config = space.validate(config)
-        if value is None or not math.isfinite(value):
+        if finite is None:
             raise TrialError(f"trial {number} is done but its value is {value!r}; give a number, or state 'failed'")
-    number_or_none = None if value is None or not math.isfinite(value) else float(value)
-    return Record(number, dict(config), state, number_or_none, got.get("error"), got.get("seconds"))
+    return Record(number, dict(config), state, finite, got.get("error"), got.get("seconds"))
 
 
-def encode(encoding: Encoding, trials: Iterable[Record]) -> Array:
-    """The trials as rows of codes; what an incomplete configuration lacks, or has outside the space, is NaN."""
-    rows = []
-    for trial in trials:
-        row = np.full(encoding.n_columns, np.nan)
-        for name, value in trial.config.items():
-            if name in encoding.index:
-                domain: Any = encoding.space.variables[name]
-                with contextlib.suppress(ConfigError):
-                    checked = value if isinstance(domain, Choice) else domain.check(value)
-                    row[encoding.index[name]] = domain.encode(checked)
-        rows.append(row)
-    return np.array(rows).reshape(-1, encoding.n_columns)
+def encode_records(encoding: Encoding, trials: Iterable[Record]) -> Array:
+    """The trials as encoded rows (n x D); a parameter that is missing or outside the space is NaN."""
+    return np.array([_encode(encoding, trial.config) for trial in trials]).reshape(-1, encoding.n_columns)
+
+
+def _encode(encoding: Encoding, config: Mapping[str, Any]) -> Array:
+    row = np.full(encoding.n_columns, np.nan)
+    for name in config.keys() & encoding.index.keys():
+        domain: Any = encoding.space.variables[name]
+        with contextlib.suppress(ConfigError):
+            value = config[name] if isinstance(domain, Choice) else domain.check(config[name])
+            row[encoding.index[name]] = domain.encode(value)
+    return row

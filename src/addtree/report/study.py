@@ -1,4 +1,4 @@
-"""The trials of an Optuna study, ready for the report."""
+"""The report of an Optuna study."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _STATES: dict[TrialState, State] = {
 
 
 def build_study(study: optuna.Study) -> Report:
-    """The report of a study; of define-by-run, over the space that its trials show."""
+    """Compute the report of a study. Without a declared space, the space is inferred from the trials."""
     if len(study.directions) > 1:
         raise StudyError(f"study {study.study_name!r} has several objectives; the report shows one")
-    space, records = trials_of(study)
+    space, records = read_study(study)
     return build(space, records, maximize=study.direction == StudyDirection.MAXIMIZE, title=study.study_name)
 
 
-def trials_of(study: optuna.Study) -> tuple[Space, list[Record]]:
-    """The space of a study and its trials, but for those that wait and those whose worker was lost."""
+def read_study(study: optuna.Study) -> tuple[Space, list[Record]]:
+    """The space of a study, and its trials except those that wait and those whose worker was lost."""
     trials = [t for t in study.get_trials(deepcopy=False) if t.state in _STATES and not is_lost(t)]
     declared = space_of(study)
     finished = [t for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
     translation: Translation = Inferred(finished or trials) if declared is None else Declared(declared, {})
-    space = translation.space if declared is not None else _relabelled(translation.space, translation)
+    space = translation.space if declared is not None else _with_optuna_values(translation.space, translation)
     return space, [_record(trial, translation, space) for trial in trials]
 
 
@@ -54,8 +54,8 @@ def _record(trial: FrozenTrial, translation: Translation, space: Space) -> Recor
     return Record(trial.number, config, state, value, trial.user_attrs.get(ERROR), seconds)
 
 
-def _relabelled(space: Space, translation: Translation) -> Space:
-    """An inferred space, whose categories are positions, with Optuna's own values instead."""
+def _with_optuna_values(space: Space, translation: Translation) -> Space:
+    """An inferred space, in which categories and steps are positions, with the values that Optuna has for them."""
     children: dict[str, Parameter | Choice] = {}
     for name, child in space.children.items():
         distribution = translation.distributions[name]
@@ -63,13 +63,14 @@ def _relabelled(space: Space, translation: Translation) -> Space:
             codec = Codec(distribution)
             labels = [codec.value(int(position)) for position in child.labels]  # type: ignore[arg-type]
             pairs = zip(labels, child.spaces, strict=True)
-            children[name] = Choice({label: _relabelled(sub, translation) for label, sub in pairs})
+            children[name] = Choice({label: _with_optuna_values(sub, translation) for label, sub in pairs})
         else:
-            children[name] = _domain(distribution)
+            children[name] = _to_domain(distribution)
     return Space(children)
 
 
-def _domain(distribution: BaseDistribution) -> Parameter:
+def _to_domain(distribution: BaseDistribution) -> Parameter:
+    """The domain with the values of a distribution, whose step does not matter for the report."""
     if isinstance(distribution, CategoricalDistribution):
         return Categorical(tuple(distribution.choices))
     if isinstance(distribution, IntDistribution):

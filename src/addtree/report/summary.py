@@ -1,10 +1,10 @@
-"""Everything the report shows, as plain data: computed once, drawn elsewhere."""
+"""Everything the report shows, as plain data; other modules turn it into pictures, a page or text."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,29 +13,45 @@ import numpy as np
 from addtree._types import Array
 from addtree.model.thinning import thin
 from addtree.regression import AddTreeGP
-from addtree.report.effects import Contribution, Curve, Effects, Joint
+from addtree.report.effects import Z_95, Contribution, Curve, Effects, Interaction
+from addtree.report.format import plural
 from addtree.report.importance import Share, interactions, shares
-from addtree.report.records import Record, encode, records
+from addtree.report.records import Record, encode_records, make_records
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
 
-_LEAST_VALUES = 4  # fewer say nothing about any parameter
-_FIT = 200  # trials to fit the hyperparameters to: the cost grows with the cube
-_CONDITION = 500  # trials to condition on
-_BRANCHES = 8  # colours in one plot
-_MESSAGES = 20  # different failures listed
-_WILD = 20.0  # values further on the bad side of the median than so many times (median - best) are clipped there
-_BAND = 1.96  # standard deviations: 95 %
-_GOOD, _FAIR = 0.8, 0.3  # share of the variance predicted by leave-one-out
+_MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would be guesses.
+_MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.
+_MAX_ERRORS = 20  # At most this many different error messages are listed.
+_CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
+_GOOD = 0.8  # From this share of explained variance (leave-one-out) on, the model is said to predict well.
+_FAIR = 0.3  # From this share on, or from a rank correlation of _GOOD on, it is said to predict roughly.
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many trials the model of a report uses; `benchmarks/report_size.py` measures what that costs.
+
+    fit        largest number of trials that the hyperparameters are fitted to
+    condition  largest number of trials that the model is conditioned on
+    """
+
+    fit: int = 200
+    condition: int = 500
+
+
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Each value as predicted from all the others, and how well that went.
+    """Each value predicted from all the others: the arrays have one entry per trial that the model uses.
 
-    explained  1 - mean squared error / variance
-    covered    share of the values inside the 95 % band
-    rank       Spearman's correlation of predicted and observed
+    observed          the values, clipped as the notes of the report say
+    mean, std         the predictions, noise included
+    explained         1 - mean squared error / variance
+    coverage          share of the values inside their 95 % intervals
+    rank_correlation  Spearman's correlation of predicted and observed values
     """
 
     ids: tuple[int, ...]
@@ -43,22 +59,30 @@ class LeaveOneOut:
     mean: Array
     std: Array
     explained: float
-    covered: float
-    rank: float
+    coverage: float
+    rank_correlation: float
+
+    @property
+    def margin(self) -> Array:
+        """Half the width of the 95 % interval of each prediction."""
+        return Z_95 * self.std
 
     @property
     def verdict(self) -> str:
-        """What that means, in a sentence."""
+        """Whether the model can be trusted, in a sentence."""
         if self.explained >= _GOOD:
-            return "The model predicts trials it has not seen well: the effects shown can be trusted."
-        if self.explained >= _FAIR or self.rank >= _GOOD:
-            return "The model predicts unseen trials roughly: trust the order of things, not the numbers."
-        return "The model does not predict unseen trials: take the effects shown as guesses."
+            return "The model predicts unseen trials well, so the effects shown can be trusted."
+        if self.explained >= _FAIR or self.rank_correlation >= _GOOD:
+            return "The model predicts unseen trials roughly: trust the order of the effects, not their exact sizes."
+        return "The model does not predict unseen trials, so take the effects shown as guesses."
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a configuration is as it is: expectation + contributions = predicted, + surprise = observed."""
+    """Why a configuration has its value: expectation + contributions = predicted, and predicted + residual = observed.
+
+    expectation  the average prediction for a random configuration
+    """
 
     expectation: float
     contributions: tuple[Contribution, ...]
@@ -66,17 +90,24 @@ class Explanation:
     observed: float
 
     @property
-    def surprise(self) -> float:
-        """What the model does not explain."""
+    def residual(self) -> float:
+        """The part of the observed value that the model does not explain."""
         return self.observed - self.predicted
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What a model fitted to the values that are there says."""
+    """What the model learned from the trials that have a value.
+
+    curves        effect of each parameter and each choice, by name
+    interactions  pairs of parameters that interact, strongest first
+    shares        share of the variance that each component explains
+    best          explanation of the best configuration
+    loo           how well the model predicts
+    """
 
     curves: dict[str, Curve]
-    joints: tuple[Joint, ...]
+    interactions: tuple[Interaction, ...]
     shares: tuple[Share, ...]
     best: Explanation
     loo: LeaveOneOut
@@ -84,20 +115,30 @@ class Learned:
 
 @dataclass(frozen=True)
 class Tally:
-    """Trials of one branch."""
+    """The trials of one node of the space.
+
+    tried       number of trials, whatever their state
+    failed      number of trials that failed
+    best        best value
+    holds_best  whether the best trial of all is one of them
+    """
 
     tried: int
     failed: int
     best: float | None
+    holds_best: bool
 
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `learned` is None where there are too few values, and `notes` say why and what was left out.
+    """Everything a report shows.
 
-    tallies   per node of the space
-    branches  per trial, the branch it belongs to, for colours
-    errors    failure messages and how often each came
+    best      the trial with the best value
+    tallies   one per node of the space
+    branches  per trial, the name of the branch it belongs to, for colours
+    errors    the most frequent error messages, with the number of trials that failed with each
+    learned   None if the values cannot be explained; the notes then say why
+    notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
     """
 
     title: str
@@ -112,12 +153,12 @@ class Report:
     notes: tuple[str, ...]
 
     def count(self, state: str) -> int:
-        """How many trials are in a state."""
+        """The number of trials in a state."""
         return sum(trial.state == state for trial in self.trials)
 
     @property
     def best_so_far(self) -> list[tuple[int, float]]:
-        """The trials that set a new record, and the value."""
+        """Id and value of each trial that is better than all trials before it."""
         out: list[tuple[int, float]] = []
         for trial in self.trials:
             if trial.state != "done" or trial.value is None:
@@ -127,36 +168,38 @@ class Report:
         return out
 
 
-def build(space: Space, trials: Iterable[Any], *, maximize: bool = False, title: str = "addtree") -> Report:
-    """Compute the report of some trials (see `records`)."""
-    known = records(space, trials)
-    encoding = Encoding(space)
-    X = encode(encoding, known)
+def build(
+    space: Space,
+    trials: Iterable[Any],
+    *,
+    maximize: bool = False,
+    title: str = "addtree",
+    limits: Limits = DEFAULT_LIMITS,
+) -> Report:
+    """Compute the report of some trials.
+
+    trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
+    limits  how many of them the model uses
+    """
+    known = make_records(space, trials)
     done = [trial for trial in known if trial.state == "done"]
     best = (max if maximize else min)(done, key=_value, default=None)
-    notes: list[str] = []
-    learned = None
-    if len(done) < _LEAST_VALUES:
-        notes.append(f"{len(done)} of {len(known)} trials have a value; effects need at least {_LEAST_VALUES}.")
-    elif len({trial.value for trial in done}) == 1:
-        notes.append("All values are the same, so there is nothing to explain.")
-    elif not space.variables:
-        notes.append("The space has no parameters.")
-    else:
+    learned, notes = None, _why_not(space, done, len(known))
+    if not notes:
         assert best is not None
-        learned = _learn(space, done, best, maximize, notes)
+        learned, notes = _learn(space, done, best, maximize, limits)
     messages = Counter(t.error or "no message" for t in known if t.state == "failed")
     return Report(
-        title,
-        space,
-        maximize,
-        known,
-        best,
-        _tallies(encoding, X, known, maximize),
-        _branches(space, known, learned),
-        tuple(messages.most_common(_MESSAGES)),
-        learned,
-        tuple(notes),
+        title=title,
+        space=space,
+        maximize=maximize,
+        trials=known,
+        best=best,
+        tallies=_tallies(Encoding(space), known, best, maximize),
+        branches=_branches(space, known, learned),
+        errors=tuple(messages.most_common(_MAX_ERRORS)),
+        learned=learned,
+        notes=tuple(notes),
     )
 
 
@@ -164,87 +207,122 @@ def _value(trial: Record) -> float:
     return math.nan if trial.value is None else trial.value
 
 
+def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
+    """Why there is nothing to learn from the trials that are done; empty if there is something."""
+    if len(done) < _MIN_VALUES:
+        return [f"Trials with a value: {len(done)} of {n_trials}; effects need at least {_MIN_VALUES}."]
+    if len({trial.value for trial in done}) == 1:
+        return ["All values are the same, so there is nothing to explain."]
+    return [] if space.variables else ["The space has no parameters."]
+
+
 # ---------------------------------------------------------------------- the model
 
 
-def _learn(space: Space, done: list[Record], best: Record, maximize: bool, notes: list[str]) -> Learned:
-    y = _clipped(np.array([_value(trial) for trial in done]), maximize, notes)
-    used = thin(-y if maximize else y, _CONDITION)
+def _learn(
+    space: Space, done: Sequence[Record], best: Record, maximize: bool, limits: Limits
+) -> tuple[Learned, list[str]]:
+    """What a model of the values says, and notes about the values that it uses."""
+    y, notes = _clip(np.array([_value(trial) for trial in done]), maximize)
+    used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
-        notes.append(
-            f"The model is conditioned on {len(used)} of {len(done)} values: the best, and a sample of the others."
-        )
+        notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
     trials, y = [done[i] for i in used], y[used]
-    some = thin(-y if maximize else y, _FIT)
-    gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=0 if len(some) == _FIT else 1)
-    configs = [trial.config for trial in trials]
-    gp = gp.condition(configs, y) if len(some) < len(y) else gp
-    beliefs = Effects(gp, gp.encoding.encode(configs))
-    expectation, parts = beliefs.contributions(best.config)
+    gp = _fit(space, trials, y, maximize, limits)
+    effects = Effects(gp, gp.encoding.encode([trial.config for trial in trials]))
+    expectation, parts = effects.contributions(best.config)
     predicted = expectation + math.fsum(part.mean for part in parts)
-    return Learned(
-        {name: beliefs.curve(name) for name in space.variables},
-        tuple(interactions(beliefs)),
-        tuple(shares(beliefs)),
-        Explanation(expectation, tuple(parts), predicted, _value(best)),
-        _leave_one_out(gp, trials, y),
+    learned = Learned(
+        curves={name: effects.curve(name) for name in space.variables},
+        interactions=tuple(interactions(effects)),
+        shares=tuple(shares(effects)),
+        best=Explanation(expectation, tuple(parts), predicted, _value(best)),
+        loo=_leave_one_out(gp, [trial.id for trial in trials], y),
+    )
+    return learned, notes
+
+
+def _clip(y: Array, maximize: bool) -> tuple[Array, list[str]]:
+    """The values, with extremely bad ones set to a bound, and a note if there are any.
+
+    Extreme values would dominate the variance that the report explains. The bound is generous, so that it changes
+    nothing else. (The optimizer compresses bad values by a logarithm instead; here effects have to stay in the units
+    of the user.)
+    """
+    sign = -1.0 if maximize else 1.0
+    median, least = float(np.median(sign * y)), float(np.min(sign * y))
+    bound = median + _CLIP * (median - least) if median > least else np.inf
+    clipped = int(np.sum(sign * y > bound))
+    if not clipped:
+        return y, []
+    at, beyond = f"{sign * bound:.4g}", "below" if maximize else "above"
+    note = (
+        f"Values {beyond} {at} ({plural(clipped, 'trial')}) count as {at}, so that they do not hide all other effects."
+    )
+    return sign * np.minimum(sign * y, bound), [note]
+
+
+def _fit(space: Space, trials: Sequence[Record], y: Array, maximize: bool, limits: Limits) -> AddTreeGP:
+    """A model whose hyperparameters are fitted to some of the trials, and which is conditioned on all of them."""
+    some = thin(-y if maximize else y, limits.fit)
+    restarts = 0 if len(some) == limits.fit else 1  # a fit to this many trials already takes seconds
+    gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=restarts)
+    return gp.condition([trial.config for trial in trials], y) if len(some) < len(y) else gp
+
+
+def _leave_one_out(gp: AddTreeGP, ids: Sequence[int], y: Array) -> LeaveOneOut:
+    mean, std = gp.leave_one_out()
+    z, z_mean = (y - gp.centre) / gp.scale, (mean - gp.centre) / gp.scale  # squares of y may overflow
+    return LeaveOneOut(
+        ids=tuple(ids),
+        observed=y,
+        mean=mean,
+        std=std,
+        explained=1.0 - float(np.mean((z - z_mean) ** 2) / np.var(z)),
+        coverage=float(np.mean(np.abs(y - mean) <= Z_95 * std)),
+        rank_correlation=_rank_correlation(y, mean),
     )
 
 
-def _clipped(y: Array, maximize: bool, notes: list[str]) -> Array:
-    """Without wild values on the bad side, which would drown all others (as the optimizer does, but sooner)."""
-    sign = -1.0 if maximize else 1.0
-    middle, least = float(np.median(sign * y)), float(np.min(sign * y))
-    cap = middle + _WILD * (middle - least) if middle > least else np.inf
-    wild = int(np.sum(sign * y > cap))
-    if wild:
-        at, beyond = f"{sign * cap:.4g}", "below" if maximize else "above"
-        notes.append(f"Values {beyond} {at} ({wild}) count as {at} in the model, so that they do not drown the others.")
-    return sign * np.minimum(sign * y, cap)
+def _rank_correlation(a: Array, b: Array) -> float:
+    """Spearman's rank correlation; 0 if either is constant."""
+    from scipy.stats import spearmanr  # takes longer to import than the rest of the report, and only this needs it
 
-
-def _leave_one_out(gp: AddTreeGP, trials: list[Record], y: Array) -> LeaveOneOut:
-    mean, std = gp.leave_one_out()
-    z, z_mean = (y - gp.centre) / gp.scale, (mean - gp.centre) / gp.scale
-    explained = 1.0 - float(np.mean((z - z_mean) ** 2) / np.var(z))
-    covered = float(np.mean(np.abs(y - mean) <= _BAND * std))
-    a, b = _ranks(y), _ranks(mean)
-    rank = float(np.mean(a * b) / (a.std() * b.std())) if a.any() and b.any() else 0.0
-    return LeaveOneOut(tuple(t.id for t in trials), y, mean, std, explained, covered, rank)
-
-
-def _ranks(values: Array) -> Array:
-    """Ranks, ties averaged, less their mean."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[place] - 0.5 * (len(values) + 1))
+    if np.all(a == a[0]) or np.all(b == b[0]):
+        return 0.0
+    return float(spearmanr(a, b).statistic)
 
 
 # ---------------------------------------------------------------------- branches
 
 
-def _tallies(encoding: Encoding, X: Array, trials: tuple[Record, ...], maximize: bool) -> tuple[Tally, ...]:
+def _tallies(encoding: Encoding, trials: Sequence[Record], best: Record | None, maximize: bool) -> tuple[Tally, ...]:
+    X = encode_records(encoding, trials)
     value = np.array([_value(t) if t.state == "done" else math.nan for t in trials])
     failed = np.array([t.state == "failed" for t in trials], dtype=bool)
+    is_best = np.array([t is best for t in trials], dtype=bool)
     out = []
-    for node in encoding.space.nodes:
-        on = np.ones(len(X), dtype=bool)
-        for choice, option in node.location:
-            on &= X[:, encoding.index[choice]] == option
+    for node in range(len(encoding.space.nodes)):
+        on = encoding.inside(X, node)
         here = value[on & ~np.isnan(value)]
-        best = (float(np.max(here)) if maximize else float(np.min(here))) if len(here) else None
-        out.append(Tally(int(on.sum()), int((on & failed).sum()), best))
+        best_here = float(np.max(here) if maximize else np.min(here)) if len(here) else None
+        out.append(Tally(int(on.sum()), int((on & failed).sum()), best_here, bool((on & is_best).any())))
     return tuple(out)
 
 
-def _branches(space: Space, trials: tuple[Record, ...], learned: Learned | None) -> tuple[str, ...]:
-    """Per trial the path it took; where there are too many for a plot, the option of the choice that matters most."""
+def _branches(space: Space, trials: Sequence[Record], learned: Learned | None) -> tuple[str, ...]:
+    """Per trial, the options it takes.
+
+    If these are too many different ones for a plot, only the option of one choice that is always active counts: the
+    choice that explains most of the variance. Its rarest options are then called "other".
+    """
     choices = [name for name, domain in space.variables.items() if isinstance(domain, Choice)]
     paths = [" · ".join(f"{c}={t.config[c]}" for c in choices if c in t.config) for t in trials]
-    if len(set(paths)) <= _BRANCHES:
+    if len(set(paths)) <= _MAX_BRANCHES:
         return tuple(paths)
-    top = [name for name in choices if space.conditions[name] == ((),)]
+    always_active = [name for name in choices if space.conditions[name] == ((),)]
     share = {s.label: s.share for s in learned.shares if s.kind == "choice"} if learned else {}
-    first = max(top, key=lambda name: share.get(name, 0.0))
+    first = max(always_active, key=lambda name: share.get(name, 0.0))
     labels = [f"{first}={t.config[first]}" if first in t.config else "" for t in trials]
-    kept = {label for label, _ in Counter(labels).most_common(_BRANCHES - 1)}
+    kept = {label for label, _ in Counter(labels).most_common(_MAX_BRANCHES - 1)}
     return tuple(label if label in kept else "other" for label in labels)

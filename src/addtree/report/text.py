@@ -1,64 +1,74 @@
-"""The short form of the report, for a terminal."""
+"""The report in short, as text for a terminal."""
 
 from __future__ import annotations
 
-from addtree.report.summary import Report
-from addtree.space.space import Choice
+from collections.abc import Iterator, Mapping, Sequence
 
-_MOST = 8  # lines of one list
-_WIDTH = 24  # characters of a bar
+from addtree.report.effects import Curve
+from addtree.report.format import plural, value
+from addtree.report.importance import Share
+from addtree.report.summary import Explanation, Report
+from addtree.space.space import Choice, Space
+
+_MAX_LINES = 8  # A list has at most this many lines.
+_BAR_WIDTH = 24  # A share of 100 % is a bar of this many characters.
+_LABEL_WIDTH = 60  # The name of a component is cut to this many characters.
+_MESSAGE_WIDTH = 100  # An error message is cut to this many characters.
 
 
 def explain(report: Report) -> str:
-    """A page of text: the best configuration and why, what matters, which options, whether to trust it.
+    """A page of text: the best configuration, why it is good, what matters, and whether the model can be trusted.
 
     >>> from addtree import Real, Space
     >>> from addtree.report.summary import build
     >>> print(explain(build(Space(x=Real(0, 1)), [{"config": {"x": 0.5}, "value": 2.0}], title="one")))
-    one: 1 trials, 0 failed
+    one: 1 trial, 0 failed
     best 2, trial 0: x=0.5
-    1 of 1 trials have a value; effects need at least 4.
+    Trials with a value: 1 of 1; effects need at least 4.
     """
-    lines = [f"{report.title}: {len(report.trials)} trials, {report.count('failed')} failed"]
+    lines = [f"{report.title}: {plural(len(report.trials), 'trial')}, {report.count('failed')} failed"]
     if report.best is not None:
-        config = ", ".join(f"{name}={_brief(value)}" for name, value in report.best.config.items())
+        config = ", ".join(f"{name}={value(v)}" for name, v in report.best.config.items())
         lines.append(f"best {report.best.value:.6g}, trial {report.best.id}: {config}")
     lines += report.notes
     if report.learned is not None:
-        lines += _learned(report)
+        lines += _why(report.learned.best)
+        lines += _variance(report.learned.shares)
+        lines += _options(report.space, report.learned.curves)
+        loo = report.learned.loo
+        lines += ["", f"{loo.verdict} (Leave-one-out predictions explain {max(loo.explained, 0):.0%} of the variance.)"]
     if report.errors:
         lines += ["", "failures"]
-        lines += [f"  {n} × {message[:100]}" for message, n in report.errors[:_MOST]]
+        lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
     return "\n".join(lines)
 
 
-def _learned(report: Report) -> list[str]:
-    learned = report.learned
-    assert learned is not None
-    why, loo = learned.best, learned.loo
-    lines = ["", "why it is expected to be good", f"  {why.expectation:>+11.4g}  a random configuration"]
-    parts = sorted(why.contributions, key=lambda part: -abs(part.mean))
-    lines += [f"  {p.mean:>+11.4g}  {p.name}={_brief(p.value)}" for p in parts[:_MOST]]
-    if len(parts) > _MOST:
-        lines.append(f"  {sum(p.mean for p in parts[_MOST:]):>+11.4g}  {len(parts) - _MOST} others")
-    lines.append(f"  {why.predicted:>+11.4g}  predicted; observed {why.observed:.4g}")
-    lines += ["", "what explains the differences between trials"]
-    for share in learned.shares[:_MOST]:
-        bar = "█" * round(_WIDTH * min(max(share.share, 0.0), 1.0))
-        lines.append(f"  {share.share:>6.1%}  {bar:<{_WIDTH}}  {share.label[:60]}")
-    lines += ["", "options, against the average of their alternatives"]
-    for name, domain in report.space.variables.items():
-        if isinstance(domain, Choice):
-            curve = learned.curves[name]
-            said = [
-                f"{label} {m:+.3g} ± {1.96 * s:.2g}"
-                for label, m, s in zip(domain.labels, curve.mean, curve.std, strict=True)
-            ]
-            lines.append(f"  {name}: {', '.join(said)}")
-    if lines[-1].startswith("options"):
-        del lines[-2:]
-    return [*lines, "", f"{loo.verdict} ({max(loo.explained, 0):.0%} of the variance of left-out trials explained)"]
+def _why(explanation: Explanation) -> Iterator[str]:
+    """The contributions to the best configuration, largest first."""
+    parts = sorted(explanation.contributions, key=lambda part: -abs(part.mean))
+    shown, others = parts[:_MAX_LINES], parts[_MAX_LINES:]
+    yield from ("", "why it is expected to be good")
+    yield f"  {explanation.expectation:>+11.4g}  a random configuration"
+    yield from (f"  {part.mean:>+11.4g}  {part.name}={value(part.value)}" for part in shown)
+    if others:
+        yield f"  {sum(part.mean for part in others):>+11.4g}  {plural(len(others), 'other')}"
+    yield f"  {explanation.predicted:>+11.4g}  predicted; observed {explanation.observed:.4g}"
 
 
-def _brief(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _variance(shares: Sequence[Share]) -> Iterator[str]:
+    """The components that explain most of the variance."""
+    yield from ("", "what explains the differences between trials")
+    for share in shares[:_MAX_LINES]:
+        bar = "█" * round(_BAR_WIDTH * min(max(share.share, 0.0), 1.0))
+        yield f"  {share.share:>6.1%}  {bar:<{_BAR_WIDTH}}  {share.label[:_LABEL_WIDTH]}"
+
+
+def _options(space: Space, curves: Mapping[str, Curve]) -> Iterator[str]:
+    """The effect of each option of each choice."""
+    choices = [curves[name] for name, domain in space.variables.items() if isinstance(domain, Choice)]
+    if choices:
+        yield from ("", "options, compared with the average of all options of the choice")
+    for curve in choices:
+        rows = zip(curve.axis.values, curve.mean, curve.margin, strict=True)
+        effects = [f"{label} {mean:+.3g} ± {margin:.2g}" for label, mean, margin in rows]
+        yield f"  {curve.axis.name}: {', '.join(effects)}"

@@ -1,4 +1,4 @@
-"""The tree, drawn: every parameter and option with what was tried there and what the model believes."""
+"""The tree of the space as HTML: each parameter and option, with how often it was tried and its estimated effect."""
 
 from __future__ import annotations
 
@@ -6,56 +6,53 @@ from html import escape
 from typing import Any
 
 from addtree.report.effects import Curve
-from addtree.report.plots import number
+from addtree.report.format import number, plural, value
 from addtree.report.summary import Report
 from addtree.space.space import Choice
 
-_WIDTH, _HEIGHT = 120, 18  # of a belief, in pixels
+_WIDTH, _HEIGHT = 120, 18  # Size of the drawing of an effect, in pixels; that of a parameter has half the width.
+_INSET = 5  # An interval ends at least this many pixels before the edge of its drawing.
+_PADDING = 3  # A curve ends this many pixels before the edge of its drawing.
 
 
 def draw(report: Report) -> str:
-    """The tree as nested lists; lines and colours are CSS's, beliefs are SVG."""
+    """The tree as nested lists; CSS draws its lines and colours, and effects are small SVG drawings."""
     tally = report.tallies[0]
-    head = f'<span class="root">{tally.tried} trial{"" if tally.tried == 1 else "s"}</span>{_best(report, tally.best)}'
-    return f'<div class="tree" id="tree">{head}{_node(report, 0, on_best=report.best is not None)}</div>'
+    head = f'<span class="root">{plural(tally.tried, "trial")}</span>{_best_value(tally.best)}'
+    return f'<div class="tree" id="tree">{head}{_node(report, 0)}</div>'
 
 
-def _node(report: Report, i: int, *, on_best: bool) -> str:
+def _node(report: Report, i: int) -> str:
     node = report.space.nodes[i]
     items = [_parameter(report, name) for name in node.parameters]
     for name, options in node.choices:
         domain = report.space.variables[name]
         assert isinstance(domain, Choice)
         curve = report.learned.curves[name] if report.learned else None
-        chosen = report.best.config.get(name, _nothing) if report.best is not None and on_best else _nothing
-        rows = []
-        for o, (label, child) in enumerate(zip(domain.labels, options, strict=True)):
-            best_here = on_best and chosen is not _nothing and chosen == label and type(chosen) is type(label)
-            rows.append(_option(report, label, child, curve, o, on_best=best_here))
+        rows = [
+            _option(report, label, child, _option_effect(report, curve, o))
+            for o, (label, child) in enumerate(zip(domain.labels, options, strict=True))
+        ]
         items.append(f'<li class="choice"><span class="name">{escape(name)}</span><ul>{"".join(rows)}</ul></li>')
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 
-_nothing = object()
-
-
 def _parameter(report: Report, name: str) -> str:
-    domain = report.space.variables[name]
-    believed = ""
+    effect = ""
     if report.learned is not None:
         curve = report.learned.curves[name]
         best = int((-curve.mean if report.maximize else curve.mean).argmin())
-        believed = (
-            f'<span class="believed">{_sparkline(curve)} moves the value by {number(curve.swing, 2)}, '
-            f"best near {escape(_brief(curve.axis.values[best]))}</span>"
+        effect = (
+            f'<span class="effect">{_curve(curve)} changes the value by {number(curve.range, 2)}, '
+            f"best near {escape(value(curve.axis.values[best], 3))}</span>"
         )
     return (
         f'<li class="parameter"><span class="name">{escape(name)}</span> '
-        f'<span class="domain">{escape(str(domain))}</span>{believed}</li>'
+        f'<span class="domain">{escape(str(report.space.variables[name]))}</span>{effect}</li>'
     )
 
 
-def _option(report: Report, label: Any, child: int, curve: Curve | None, o: int, *, on_best: bool) -> str:
+def _option(report: Report, label: Any, child: int, effect: str) -> str:
     tally = report.tallies[child]
     share = tally.tried / max(report.tallies[0].tried, 1)
     tried = (
@@ -63,53 +60,51 @@ def _option(report: Report, label: Any, child: int, curve: Curve | None, o: int,
         f"<b>{tally.tried}×</b></span>"
     )
     failed = f'<span class="failed">{tally.failed} failed</span>' if tally.failed else ""
-    believed = ""
-    if curve is not None and len(curve.mean) > 1:
-        m, s = float(curve.mean[o]), 1.96 * float(curve.std[o])
-        sign = "+" if m > 0 else ""
-        believed = (
-            f'<span class="believed" title="against the average of its alternatives">{_whisker(report, curve, o)} '
-            f"{sign}{number(m, 2)} ± {number(s, 2)}</span>"
-        )
-    mark = ' <span class="star" title="on the path of the best configuration">★</span>' if on_best else ""
-    kind = "option best" if on_best else "option" if tally.tried else "option untried"
+    star = ' <span class="star" title="on the path of the best configuration">★</span>' if tally.holds_best else ""
+    kind = "option best" if tally.holds_best else "option" if tally.tried else "option untried"
     return (
-        f'<li class="{kind}"><div class="row"><span class="label">{escape(str(label))}{mark}</span>'
-        f"{tried}{_best(report, tally.best)}{believed}{failed}</div>{_node(report, child, on_best=on_best)}</li>"
+        f'<li class="{kind}"><div class="row"><span class="label">{escape(str(label))}{star}</span>'
+        f"{tried}{_best_value(tally.best)}{effect}{failed}</div>{_node(report, child)}</li>"
     )
 
 
-def _best(report: Report, value: float | None) -> str:
-    return "" if value is None else f'<span class="bestvalue">best {number(value)}</span>'
+def _option_effect(report: Report, curve: Curve | None, o: int) -> str:
+    if curve is None or len(curve.mean) == 1:
+        return ""
+    mean, margin = float(curve.mean[o]), float(curve.margin[o])
+    return (
+        f'<span class="effect" title="compared with the average of all options">{_interval(report, curve, o)} '
+        f"{'+' if mean > 0 else ''}{number(mean, 2)} ± {number(margin, 2)}</span>"
+    )
 
 
-def _brief(value: Any) -> str:
-    return number(value, 3) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+def _best_value(best: float | None) -> str:
+    return "" if best is None else f'<span class="bestvalue">best {number(best)}</span>'
 
 
-def _whisker(report: Report, curve: Curve, o: int) -> str:
-    """A dot with its 95 % interval on a scale that the options of one choice share; zero in the middle."""
-    most = max(float((abs(curve.mean) + 1.96 * curve.std).max()), 1e-300)
-    middle, unit = _WIDTH / 2, (_WIDTH / 2 - 5) / most
-    x, half = middle + unit * float(curve.mean[o]), unit * 1.96 * float(curve.std[o])
-    good = (curve.mean[o] > 0) == report.maximize
+def _interval(report: Report, curve: Curve, o: int) -> str:
+    """A dot with its 95 % interval; zero is in the middle, and all options of a choice share one scale."""
+    largest = max(float((abs(curve.mean) + curve.margin).max()), 1e-300)
+    middle, unit = _WIDTH / 2, (_WIDTH / 2 - _INSET) / largest
+    x, half = middle + unit * float(curve.mean[o]), unit * float(curve.margin[o])
+    better = (curve.mean[o] > 0) == report.maximize
     return (
         f'<svg class="whisker" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" aria-hidden="true">'
         f'<line class="zero" x1="{middle}" x2="{middle}" y1="1" y2="{_HEIGHT - 1}"/>'
         f'<line class="interval" x1="{x - half:.1f}" x2="{x + half:.1f}" y1="{_HEIGHT / 2}" y2="{_HEIGHT / 2}"/>'
-        f'<circle class="{"better" if good else "worse"}" cx="{x:.1f}" cy="{_HEIGHT / 2}" r="4.5"/></svg>'
+        f'<circle class="{"better" if better else "worse"}" cx="{x:.1f}" cy="{_HEIGHT / 2}" r="4.5"/></svg>'
     )
 
 
-def _sparkline(curve: Curve) -> str:
-    """The mean of an effect, small."""
+def _curve(curve: Curve) -> str:
+    """The mean of an effect as a small line without axes."""
     low, high = float(curve.mean.min()), float(curve.mean.max())
-    n, span = len(curve.mean), (high - low) or 1.0
+    n, width, height = len(curve.mean), _WIDTH // 2, _HEIGHT
+    x_unit, y_unit = (width - 2 * _PADDING) / max(n - 1, 1), (height - 2 * _PADDING) / ((high - low) or 1.0)
     points = [
-        f"{3 + (_WIDTH / 2 - 6) * i / max(n - 1, 1):.1f},{3 + (_HEIGHT - 6) * (high - float(v)) / span:.1f}"
-        for i, v in enumerate(curve.mean)
+        f"{_PADDING + x_unit * i:.1f},{_PADDING + y_unit * (high - float(v)):.1f}" for i, v in enumerate(curve.mean)
     ]
     return (
-        f'<svg class="spark" width="{_WIDTH // 2}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH // 2} {_HEIGHT}" '
+        f'<svg class="spark" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'aria-hidden="true"><polyline points="{" ".join(points)}"/></svg>'
     )

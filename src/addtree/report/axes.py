@@ -1,0 +1,88 @@
+"""Axes: a parameter or a choice as a list of positions that configurations can be moved to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from addtree._types import Array
+from addtree.space.encoding import Encoding
+from addtree.space.parameters import Categorical, Integer, Real
+from addtree.space.space import Choice
+
+_POSITIONS = 25  # A curve is drawn through this many positions of a numeric axis.
+_QUADRATURE = 5  # Up to this many positions are a Gauss-Legendre rule: enough to average over, too few to draw.
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter or choice, and G positions on it.
+
+    codes    G encoded positions
+    weights  G weights of an average over the axis; they add up to 1
+    values   the G values that the codes stand for
+    log      whether the values are on a logarithmic scale
+    """
+
+    name: str
+    column: int
+    kind: Literal["number", "category", "choice"]
+    codes: Array
+    weights: Array
+    values: tuple[Any, ...]
+    log: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values are numbers on a scale."""
+        return self.kind == "number"
+
+
+def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> Axis:
+    """The axis of a parameter or choice, with at most `positions` positions if it is a number.
+
+    >>> from addtree import Integer, Real, Space
+    >>> make_axis(Encoding(Space(k=Integer(1, 3))), "k").values
+    (1, 2, 3)
+    """
+    domain, column = encoding.space.variables[name], encoding.index[name]
+    if isinstance(domain, (Choice, Categorical)):
+        labels = domain.labels if isinstance(domain, Choice) else domain.values
+        kind: Literal["choice", "category"] = "choice" if isinstance(domain, Choice) else "category"
+        return Axis(name, column, kind, np.arange(len(labels), dtype=float), _equal_weights(len(labels)), labels)
+    if isinstance(domain, Integer):
+        values = _integers(domain, positions)
+        codes = np.array([domain.encode(value) for value in values])
+        return Axis(name, column, "number", codes, _equal_weights(len(values)), values, domain.log)
+    codes, weights = _quadrature(positions) if positions <= _QUADRATURE else _trapezoid(positions)
+    return Axis(name, column, "number", codes, weights, _reals(domain, codes), domain.log)
+
+
+def _equal_weights(size: int) -> Array:
+    return np.full(size, 1.0 / size)
+
+
+def _integers(domain: Integer, positions: int) -> tuple[int, ...]:
+    """Every value if there are few enough, else the values nearest to evenly spaced codes."""
+    if domain.size <= positions:
+        return tuple(range(domain.low, domain.high + 1))
+    return tuple(dict.fromkeys(domain.decode(float(code)) for code in np.linspace(0.0, 1.0, positions)))
+
+
+def _reals(domain: Real, codes: Array) -> tuple[float, ...]:
+    return tuple(domain.decode(float(code)) for code in codes)
+
+
+def _quadrature(positions: int) -> tuple[Array, Array]:
+    """Codes and weights of the Gauss-Legendre rule on the unit interval."""
+    nodes, weights = np.polynomial.legendre.leggauss(positions)
+    return 0.5 + 0.5 * nodes, 0.5 * weights
+
+
+def _trapezoid(positions: int) -> tuple[Array, Array]:
+    """Codes and weights of the trapezoidal rule on the unit interval."""
+    weights = np.full(positions, 1.0 / (positions - 1))
+    weights[[0, -1]] /= 2.0
+    return np.linspace(0.0, 1.0, positions), weights

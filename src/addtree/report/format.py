@@ -1,0 +1,50 @@
+"""Numbers, values and labels as people read them, on the page and in a terminal."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+_MAX_PLAIN = 1e6  # Numbers from 1 up to this one are written without an exponent.
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with this many significant digits and a typographic minus sign.
+
+    >>> number(0.000123456), number(-12.0), number(1234.5, 2)
+    ('0.0001235', '−12', '1200')
+    """
+    return _significant(value, digits).replace("-", "−")
+
+
+def value(value: Any, digits: int = 6) -> str:
+    """The value of a parameter, in a form that can be copied: floats are rounded, everything else is as `str` has it.
+
+    >>> value(-0.12345678), value(512), value("adam"), value(None)
+    ('-0.123457', '512', 'adam', 'None')
+    """
+    return _significant(value, digits) if isinstance(value, float) else str(value)
+
+
+def _significant(value: float, digits: int) -> str:
+    short = f"{value:.{digits}g}"
+    return f"{float(short):.0f}" if "e" in short and 1 <= abs(value) < _MAX_PLAIN else short
+
+
+def plural(n: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "trial"), plural(12, "trial")
+    ('1 trial', '12 trials')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def label(value: Any, width: int = 400) -> str:
+    """Text that Plotly shows literally, cut to at most `width` characters; Plotly reads some HTML in labels.
+
+    >>> label("<b>x</b>")
+    '&lt;b&gt;x&lt;/b&gt;'
+    """
+    plain = str(value).replace("\n", " ")
+    return html.escape(plain if len(plain) <= width else plain[: width - 1] + "…", quote=False)

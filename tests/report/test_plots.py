@@ -1,0 +1,54 @@
+"""Figures for notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from addtree.problems import interaction, synthetic
+from addtree.report import build, plots
+from addtree.report.importance import Share
+from tests.report.cases import evaluated, paper_trials
+
+
+def test_figures_show_the_numbers_of_the_report() -> None:
+    report = build(synthetic().space, paper_trials(20))
+    assert report.learned is not None
+    curve = report.learned.curves["r8"]
+    figure = plots.effect(curve)
+    assert list(figure.data[-1].y) == pytest.approx(curve.mean, rel=1e-5)
+    assert list(figure.data[1].y) == pytest.approx(curve.mean + curve.margin, rel=1e-4)
+    bars = plots.shares(report.learned.shares)
+    assert sum(x for trace in bars.data for x in trace.x) == pytest.approx(1, abs=1e-3)
+    steps = plots.contributions(report.learned.best).data[0]
+    assert report.learned.best.expectation + sum(steps.x) == pytest.approx(report.learned.best.observed)
+
+
+def test_small_shares_are_summed_up() -> None:
+    parts = [Share(f"p{i}", "vertex", 0.0009) for i in range(100)]
+    figure = plots.shares([Share("large", "choice", 0.9), *parts, Share("unexplained", "unexplained", 0.01)])
+    shown = {name: x for trace in figure.data for name, x in zip(trace.y, trace.x, strict=True)}
+    assert shown == {"large": 0.9, "unexplained": 0.01, "all others": 0.09}
+
+
+def test_the_joint_effect_of_an_interaction() -> None:
+    problem = interaction()
+    report = build(problem.space, evaluated(problem.space, problem.objective, 60))
+    assert report.learned is not None
+    pair = report.learned.interactions[0]
+    (heatmap,) = plots.interaction(pair).data
+    assert (len(heatmap.z), len(heatmap.z[0])) == pair.mean.T.shape
+    assert heatmap.z[0][1] == pytest.approx(pair.mean[1, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize(("values", "kind"), [((1.0, 900.0), None), ((1.0, 2000.0), "log"), ((-1.0, 2000.0), None)])
+def test_positive_values_over_three_decades_are_on_a_log_scale(values: tuple[float, float], kind: str | None) -> None:
+    report = build(synthetic().space, [replace(t, value=v) for t, v in zip(paper_trials(2), values, strict=True)])
+    assert plots.progress(report).layout.yaxis.type == kind
+
+
+def test_failures_are_sorted_and_complete() -> None:
+    figure = plots.failures([("a", 1, 10), ("b", 5, 10), ("c", 0, 10)])
+    assert list(figure.data[0].y) == ["b", "a"]
+    assert list(figure.data[0].text) == ["5 of 10", "1 of 10"]

@@ -1,0 +1,52 @@
+"""Trials of any origin as records."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import addtree as at
+from addtree.report.records import Record, encode_records, make_records
+from addtree.space.encoding import Encoding
+
+SPACE = at.Space(x=at.Real(0, 1), m=at.Choice(a=at.Space(k=at.Integer(0, 4)), b=at.Space()))
+
+
+def test_mappings_trials_and_records_are_the_same() -> None:
+    config = {"x": 0.5, "m": "a", "k": 2}
+    expected = Record(0, config, "done", 1.5)
+    optimizer = at.Optimizer(SPACE, seed=0)
+    told = optimizer.tell(config, 1.5)
+    for trial in ({"config": config, "value": 1.5}, expected, told):
+        assert make_records(SPACE, [trial]) == (expected,)
+
+
+def test_what_is_missing_is_filled_in() -> None:
+    pending, failed = make_records(SPACE, [{"config": {"x": 0.5}, "state": "pending"}, {"config": {"m": "a"}}])
+    assert (pending.id, pending.state) == (0, "pending")
+    assert (failed.id, failed.state, failed.value) == (1, "failed", None)
+
+
+@pytest.mark.parametrize(
+    ("trial", "message"),
+    [
+        ({"config": {"x": 2.0, "m": "b"}, "value": 1.0}, "out of bounds"),
+        ({"config": {"x": 0.5, "m": "b"}, "value": math.nan, "state": "done"}, "give a number"),
+        ({"config": {"x": 0.5, "m": "b"}, "value": 1.0, "state": "lost"}, "use one of"),
+        ({"value": 1.0}, "no configuration"),
+    ],
+)
+def test_invalid_trials_are_refused(trial: dict[str, Any], message: str) -> None:
+    with pytest.raises(at.AddTreeError, match=message):
+        make_records(SPACE, [trial])
+
+
+def test_incomplete_configurations_are_encoded_as_far_as_they_go() -> None:
+    encoding = Encoding(SPACE)
+    config = {"x": 9.0, "m": "a", "unknown": 1}  # x is out of bounds
+    (row,) = encode_records(encoding, [Record(0, config, "failed")])
+    np.testing.assert_array_equal(row, [np.nan, 0.0, np.nan])
+    assert encode_records(encoding, []).shape == (0, 3)

@@ -1,0 +1,82 @@
+"""The report of an Optuna study, from Python and from the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import optuna
+import pytest
+
+import addtree as at
+from addtree import cli
+from addtree.errors import StudyError
+from addtree.report.study import build_study
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def test_a_define_by_run_study_keeps_its_own_values() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        layers = trial.suggest_int("layers", 1, 3)
+        kind = trial.suggest_categorical("kind", ["relu", None, True])
+        width = trial.suggest_int("width", 8, 64, step=8)
+        rate = trial.suggest_float("rate", 0.1, 0.5, step=0.1)
+        if trial.number == 3:
+            raise RuntimeError("no")
+        units = [trial.suggest_float(f"u{i}", 0, 1) for i in range(layers)]
+        return sum(units) + width / 64 + rate + (kind is None)
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=30, catch=RuntimeError)
+    report = build_study(study)
+    assert report.count("done") == 29
+    assert report.count("failed") == 1
+    assert report.best is not None
+    assert report.best.config == study.best_params
+    assert report.best.seconds is not None
+    layers = report.space.variables["layers"]
+    assert isinstance(layers, at.Choice)
+    assert layers.labels == (1, 2, 3)
+    assert report.space.variables["kind"] == at.Categorical(["relu", None, True])
+    assert report.learned is not None
+    assert set(report.learned.curves) == {"layers", "kind", "width", "rate", "u0", "u1", "u2"}
+
+
+def test_several_objectives_are_refused() -> None:
+    study = optuna.create_study(directions=["minimize", "minimize"])
+    with pytest.raises(StudyError, match="several objectives"):
+        build_study(study)
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("task.py").write_text(
+        "import addtree as at\n"
+        "space = at.Space(m=at.Choice(a=at.Space(x=at.Real(0, 1)), b=at.Space()))\n"
+        "def objective(config):\n"
+        "    if config['m'] == 'b': raise MemoryError('too large')\n"
+        "    return config['x']\n"
+    )
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["addtree", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0)
+
+    assert run("run", "task.py", "--trials", "12", "--seed", "0", "--maximize") == 0
+    assert run("report", "task", "-o", "out.html") == 0
+    page = Path("out.html").read_text(encoding="utf-8")
+    assert "MemoryError: too large" in page
+    assert "largest value" in page
+    capsys.readouterr()
+    assert run("explain") == 0
+    said = capsys.readouterr().out
+    assert "task: 12 trials" in said
+    assert "x=" in said
+    assert run("report", "other") == 4
+    assert run("report", "-o", "nowhere/out.html") == 2

@@ -1,0 +1,41 @@
+"""The report as text for a terminal."""
+
+from __future__ import annotations
+
+import addtree as at
+from addtree.problems import synthetic
+from addtree.report import Record, build
+from addtree.report.text import explain
+from tests.report.cases import evaluated, paper_trials
+from tests.report.hostile import HOSTILE, hostile_report
+from tests.strategies import sample
+
+
+def test_it_says_what_was_found_and_why() -> None:
+    report = build(synthetic().space, paper_trials(25), title="paper")
+    text = explain(report)
+    assert report.learned is not None
+    assert text.startswith("paper: 25 trials, 0 failed\nbest ")
+    assert "a random configuration" in text
+    assert "options, compared with the average of all options" in text
+    assert report.learned.loo.verdict in text
+
+
+def test_few_trials() -> None:
+    text = explain(build(synthetic().space, paper_trials(1)))
+    assert "1 trial, 0 failed" in text
+    assert "effects need at least 4" in text
+
+
+def test_only_failures() -> None:
+    known = [Record(i, c, "failed", error="out of memory") for i, c in enumerate(sample(synthetic().space, 9, 0))]
+    assert "9 × out of memory" in explain(build(synthetic().space, known))
+
+
+def test_a_space_without_choices_has_no_options() -> None:
+    space = at.Space(x=at.Real(0, 1), k=at.Integer(1, 3))
+    assert "options" not in explain(build(space, evaluated(space, lambda c: c["x"] ** 2 + c["k"], 15)))
+
+
+def test_names_are_printed_as_they_are() -> None:
+    assert HOSTILE[0] in explain(hostile_report())
