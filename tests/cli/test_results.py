@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from addtree import Real, Space
+from addtree.study.storage import storage_at
+from addtree.study.studies import open_study
+from addtree.study.tickets import claim, release
 from tests.cli.commands import FAST, SPACE, addtree, error_lines, finished, write_task
 
 FAILS_IN_B = SPACE + "def objective(config): return config['x'] if config['model'] == 'a' else 1 / 0\n"
@@ -69,6 +73,16 @@ def test_failures_are_exported_with_their_reason(monkeypatch: pytest.MonkeyPatch
     rows = json.loads(Path("out.json").read_text())
     reasons = {(row["config"]["model"], row["state"], row["error"]) for row in rows}
     assert reasons == {("a", "complete", None), ("b", "fail", "ZeroDivisionError: division by zero")}
+
+
+def test_waiting_trials_are_not_exported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with storage_at("addtree.db") as storage:
+        study = open_study(storage, "s", Space(x=Real(0, 1)))
+        assert claim(study, 1) is not None
+        assert release(study, study.trials[0])
+        assert len(study.trials) == 2  # the second waits to replace the first
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out.splitlines() == ["id,state,value,error", "0,lost,,"]
 
 
 def test_a_study_must_exist_and_have_a_value(

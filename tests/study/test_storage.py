@@ -52,6 +52,14 @@ def test_errors_inside_the_block_are_storage_errors(tmp_path: Path) -> None:
         damage_and_read()
 
 
+def test_the_connections_are_closed_at_the_end(tmp_path: Path) -> None:
+    with storage_at(str(tmp_path / "study.db")) as storage:
+        engine = storage._backend.engine  # type: ignore[attr-defined]
+        optuna.create_study(storage=storage)
+        assert engine.pool.checkedin() > 0
+    assert engine.pool.checkedin() == 0
+
+
 def test_text_that_is_not_a_url_has_no_password() -> None:
     assert hide_password("not a url") == "not a url"
 

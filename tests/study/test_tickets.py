@@ -48,18 +48,20 @@ def test_each_ticket_is_claimed_once_and_never_more_than_the_total(url: str) -> 
 
 def test_a_released_trial_gets_one_new_ticket(url: str) -> None:
     study = open_at(url)
-    trial = claim(study, 1)
-    assert trial is not None
-    x = trial.suggest_float("x", -1, 1)
-    assert claim(study, 1) is None
+    first, second = claim(study, 2), claim(study, 2)
+    assert first is not None
+    assert second is not None
+    x = first.suggest_float("x", -1, 1)
+    assert second.suggest_float("x", -1, 1) != x
+    assert claim(study, 2) is None
     assert release(study, study.get_trials()[0])
-    again = claim(study, 1)
+    again = claim(study, 2)
     assert again is not None
     assert again.suggest_float("x", -1, 1) == x
     assert not release(study, study.get_trials()[0])  # it has finished
-    assert release(study, study.get_trials()[1])
-    assert claim(study, 1) is None  # a second loss is a failure
-    assert [is_lost(t) for t in study.get_trials()] == [True, False]
+    assert release(study, study.get_trials()[2])
+    assert claim(study, 2) is None  # a second loss is a failure
+    assert [is_lost(t) for t in study.get_trials()] == [True, False, False]
     assert progress(study).finished == 1
     assert progress(study).error == "its worker died or was interrupted twice"
 

@@ -60,11 +60,15 @@ def test_an_interrupt_waits_until_the_objective_runs() -> None:
 
 
 def test_a_signal_becomes_an_interrupt_and_its_handler_comes_back() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with interrupt_on(signal.SIGTERM) as interrupt:
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert interrupt.requested
-    assert signal.getsignal(signal.SIGTERM) == before
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with interrupt_on(signal.SIGTERM) as interrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert interrupt.requested
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # a second signal would end the process
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_signals_are_left_alone_outside_the_main_thread() -> None:
