@@ -1,7 +1,8 @@
-"""Ask and tell with workers that crash, hang or answer nonsense, and a driver that may be stopped at any time.
+"""Ask and tell with unreliable workers, in a program that may be stopped at any time.
 
-Four experiments are out at a time. An answer may never come (the trial is told as failed after three rounds), may be
-NaN, or come late and out of order. The state is saved after each round: run it again and it goes on.
+Four experiments run at a time. A result may come late and out of order, may be NaN, or may never come; after three
+rounds without a result, the trial is told as failed. The state is saved after each round, so the program continues
+where it was stopped.
 
 python examples/flaky_worker.py
 """
@@ -27,7 +28,7 @@ space = at.Space(
 
 
 def yield_of(config: dict[str, Any]) -> float:
-    """The experiment: percent of yield; enzymes like it warm, acids hot."""
+    """Return the yield of an experiment in percent; enzymes work best when warm, acids when hot."""
     t = float(config["temperature"])
     match config["catalyst"]:
         case "acid":
@@ -41,7 +42,7 @@ def yield_of(config: dict[str, Any]) -> float:
 
 
 def worker(config: dict[str, Any], luck: random.Random) -> float | None:
-    """One visit to a worker: None is no answer yet."""
+    """Ask a worker for its result; None if there is none yet."""
     roll = luck.random()
     if roll < 0.3:
         return None
@@ -49,23 +50,23 @@ def worker(config: dict[str, Any], luck: random.Random) -> float | None:
 
 
 def main(n_trials: int = 60, save: Path = Path("flaky.json")) -> at.Optimizer:
-    """Run until so many trials are told."""
+    """Run until `n_trials` trials have been told."""
     opt = at.Optimizer.load(save) if save.exists() else at.Optimizer(space, seed=0, maximize=True)
     luck = random.Random(1)
-    waited: dict[int, int] = {}
+    rounds: dict[int, int] = {}
     while sum(trial.state != "pending" for trial in opt.trials) < n_trials:
-        out = [trial for trial in opt.trials if trial.state == "pending"]
-        out += opt.ask(4 - len(out)) if len(out) < 4 else []
-        for trial in luck.sample(out, len(out)):  # answers come in any order
-            answer = worker(trial.config, luck)
-            waited[trial.id] = waited.get(trial.id, 0) + 1
-            if answer is not None:
-                opt.tell(trial, answer)  # NaN counts as failed
-            elif waited[trial.id] == 3:
+        pending = [trial for trial in opt.trials if trial.state == "pending"]
+        pending += opt.ask(4 - len(pending)) if len(pending) < 4 else []
+        for trial in luck.sample(pending, len(pending)):  # results come in any order
+            result = worker(trial.config, luck)
+            rounds[trial.id] = rounds.get(trial.id, 0) + 1
+            if result is not None:
+                opt.tell(trial, result)  # NaN counts as failed
+            elif rounds[trial.id] == 3:
                 opt.tell(trial, failed=True)
         opt.save(save)
     failed = sum(trial.state == "failed" for trial in opt.trials)
-    print(f"{n_trials} told, {failed} of them failed; best yield {opt.best.value:.2f} % with {opt.best.config}")
+    print(f"{n_trials} trials told, {failed} of them failed; best yield {opt.best.value:.2f} % with {opt.best.config}")
     return opt
 
 

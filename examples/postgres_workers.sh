@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# One study, several workers on one database. Run the same line on as many machines as you like: together they do 200 trials.
+# Run one study with several workers that share a database. Run the same command on as many machines as you like: together they run
+# 200 trials.
 #
 #   examples/postgres_workers.sh postgresql://USER:PASSWORD@HOST/DATABASE
 set -euo pipefail

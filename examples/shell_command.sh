@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tune a shell command: which program, at which level, compresses a file best, where a second costs 5 % of the size.
-# Nothing but `addtree suggest` and `addtree tell`; any experiment that a shell can run is tuned like this.
+# Tune a shell command: find the program and the level that compress a file best, if a second costs as much as 5 % of the file's size.
+# It uses only `addtree suggest` and `addtree tell`, so any experiment that a shell can run can be tuned in this way.
 #
 #   examples/shell_command.sh FILE [TRIALS]
 set -euo pipefail

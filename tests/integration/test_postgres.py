@@ -19,7 +19,7 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree.study.storage import storage_at
-from addtree.study.studies import is_lost
+from addtree.study.tickets import is_lost
 
 TASK = """
 import addtree as at
@@ -29,7 +29,7 @@ def objective(config): return config["x"] ** 2 + (config["model"] == "a")
 
 
 def binaries() -> Path | None:
-    """Where the server's programs are: on the PATH, or where Debian puts them."""
+    """Find the programs of the server: on the PATH, or where Debian installs them."""
     found = shutil.which("initdb")
     if found is not None:
         return Path(found).resolve().parent
@@ -40,10 +40,10 @@ def binaries() -> Path | None:
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """A server of our own on a free port, gone afterwards."""
+    """Start a server on a free port for the test, and stop it afterwards."""
     programs = binaries()
     if programs is None:
-        pytest.skip("no PostgreSQL server programs here (Debian: apt-get install postgresql)")
+        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
     as_user: list[str] = []
     data = tmp_path / "data"
     data.mkdir()
@@ -58,15 +58,15 @@ def url(tmp_path: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    made = subprocess.run(
+    created = subprocess.run(
         [*as_user, programs / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync"],
         capture_output=True,
         text=True,
         check=False,
         cwd="/",
     )
-    if made.returncode:
-        pytest.skip(f"initdb failed here: {made.stderr.strip().splitlines()[-1:]}")
+    if created.returncode:
+        pytest.skip(f"initdb failed: {created.stderr.strip().splitlines()[-1:]}")
     options = ["-p", str(port), "-h", "127.0.0.1", "-k", "", "-F"]
     with (tmp_path / "log").open("w") as log:
         server = subprocess.Popen(
@@ -95,13 +95,13 @@ def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:
         killed = 0
         while process.poll() is None and not killed:
             time.sleep(0.2)
-            trials = trials_of(storage)
+            trials = read_trials(storage)
             if sum(t.state == TrialState.COMPLETE for t in trials) >= 60:
-                killed = next((t.system_attrs["addtree:owner"]["pid"] for t in trials if held(t)), 0)
+                killed = next((t.system_attrs["addtree:owner"]["pid"] for t in trials if claimed(t)), 0)
         os.kill(killed, signal.SIGKILL)
         _, errors = process.communicate(timeout=240)
         assert process.returncode == 0, errors
-        trials = trials_of(storage)
+        trials = read_trials(storage)
     finished = [t for t in trials if t.state.is_finished() and not is_lost(t)]
     assert len(finished) == 200
     assert all(t.state == TrialState.COMPLETE for t in finished)
@@ -114,12 +114,12 @@ def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:
         assert lost.params.items() <= again[0].params.items()
 
 
-def held(trial: optuna.trial.FrozenTrial) -> bool:
+def claimed(trial: optuna.trial.FrozenTrial) -> bool:
     return trial.state == TrialState.RUNNING and "addtree:owner" in trial.system_attrs
 
 
-def trials_of(storage: optuna.storages.BaseStorage) -> list[optuna.trial.FrozenTrial]:
+def read_trials(storage: optuna.storages.BaseStorage) -> list[optuna.trial.FrozenTrial]:
     try:
         return optuna.load_study(study_name="s", storage=storage).get_trials(deepcopy=False)
-    except KeyError:  # not made yet
+    except KeyError:  # the study does not exist yet
         return []

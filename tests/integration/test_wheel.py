@@ -1,5 +1,7 @@
 """The wheel, built and installed into an empty environment."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_the_wheel_needs_numpy_and_scipy_alone(tmp_path):
+def test_the_wheel_needs_only_numpy_and_scipy(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("addtree-*.whl")

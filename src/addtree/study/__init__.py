@@ -1,1 +1,11 @@
-"""Studies in a database: tasks, storages, tickets, workers, and the process that supervises them."""
+"""Optuna studies that run a user's file in any number of worker processes.
+
+    task        a user's file: its space and its objective
+    storage     opening an Optuna storage by URL
+    tickets     how workers share a fixed number of trials, and what happens to the trial of a worker that died
+    studies     creating and loading a study, its stored space and seed, its progress
+    worker      one process that runs trials
+    supervisor  running a study in this process, or in several
+
+A study stays an ordinary Optuna study, so that Optuna's own tools, such as its dashboard, can open it.
+"""

@@ -1,36 +1,41 @@
-"""Running a study: in this process, or in several that this one watches over."""
+"""Running a study: in this process, or in several worker processes that this one supervises."""
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.trial import TrialState
 
+from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, StudyError
 from addtree.study.storage import storage_at
-from addtree.study.studies import ERROR, Interrupt, Progress, open_study, progress, release_dead, work
-from addtree.study.task import load
+from addtree.study.studies import Progress, open_study, progress
+from addtree.study.task import Task, load_task
+from addtree.study.tickets import ERROR, release_abandoned
+from addtree.study.worker import Interrupt, interrupt_on, work
 
-GIVE_UP = 5  # trials: when so many failed and none succeeded, the objective is broken
-_POLL = 0.3  # seconds between two looks at the workers
-_BORN = 10  # processes per worker: more deaths than that are no accident
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
+_POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes
+_MAX_STARTS = 10  # processes started per worker; more deaths than that are not an accident
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to run. `trials` is the total of the study, those of earlier runs included."""
+    """A study to run.
+
+    trials   the total number of trials of the study, including those of earlier runs
+    workers  the number of processes
+    timeout  seconds after which no trial starts
+    """
 
     file: Path
     storage: str
@@ -42,131 +47,123 @@ class Job:
     maximize: bool = False
 
 
-def run(job: Job, watch: Callable[[Progress], None] = lambda progress: None) -> Progress:
-    """Run a study to its total; `watch` sees every step. A KeyboardInterrupt leaves the study ready to go on."""
-    target = load(job.file)
-    with storage_at(job.storage) as storage, interruptible(signal.SIGINT, signal.SIGTERM) as interrupt:
-        study = open_study(storage, job.study, target, seed=job.seed, maximize=job.maximize)
-        release_dead(study)
-        watch(progress(study))
-        until = None if job.timeout is None else time.monotonic() + job.timeout
+def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
+    """Run a study until it has its total number of trials; returns its progress at the end.
+
+    A KeyboardInterrupt leaves the study in a state from which the same job continues. Raises NoSuccessError if no trial
+    succeeded.
+
+    on_progress  called after each step
+    """
+    task = load_task(job.file)
+    with storage_at(job.storage) as storage, interrupt_on(signal.SIGINT, signal.SIGTERM) as interrupt:
+        study = open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize)
+        release_abandoned(study)
+        on_progress(progress(study))
+        deadline = None if job.timeout is None else time.monotonic() + job.timeout
         if job.workers == 1:
-
-            def step(study: optuna.Study) -> bool:
-                watch(progress(study))
-                return hopeless(study, job.trials)
-
-            work(study, target, total=job.trials, until=until, stop=step, interrupt=interrupt)
+            _run_here(job, study, task, deadline, on_progress, interrupt)
         else:
-            _supervise(job, study, until, watch, interrupt)
-        done = progress(study)
-        watch(done)
-        if hopeless(study, job.trials):
-            raise NoSuccessError(f"{job.study}: all {done.failed} trials failed, the last with: {done.error}")
-    return done
+            _run_processes(job, study, deadline, on_progress, interrupt)
+        result = progress(study)
+        on_progress(result)
+        if _never_succeeds(study, job.trials):
+            raise NoSuccessError(f"{job.study}: all {result.failed} trials failed, the last with: {result.error}")
+    return result
 
 
-def hopeless(study: optuna.Study, total: int) -> bool:
-    """Whether the objective never worked, and was tried often enough."""
+def _run_here(
+    job: Job,
+    study: optuna.Study,
+    task: Task,
+    deadline: float | None,
+    on_progress: Callable[[Progress], None],
+    interrupt: Interrupt,
+) -> None:
+    """Run the trials in this process."""
+
+    def after_trial(study: optuna.Study) -> bool:
+        on_progress(progress(study))
+        return _never_succeeds(study, job.trials)
+
+    work(study, task, total=job.trials, deadline=deadline, should_stop=after_trial, interrupt=interrupt)
+
+
+def _never_succeeds(study: optuna.Study, total: int) -> bool:
+    """Whether every finished trial failed, and there are enough of them to give up."""
     finished = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
-    errors = sum(ERROR in t.user_attrs for t in finished)
-    return all(t.state == TrialState.FAIL for t in finished) and errors >= min(GIVE_UP, total)
-
-
-@contextlib.contextmanager
-def interruptible(*numbers: signal.Signals) -> Iterator[Interrupt]:
-    """Turn the first of these signals into a request to stop in order; a second one does it the hard way."""
-    interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupt
-        return
-    before = {number: signal.getsignal(number) for number in numbers}
-
-    def handle(number: int, frame: Any) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        interrupt.request()
-
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield interrupt
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    n_errors = sum(ERROR in t.user_attrs for t in finished)
+    return all(t.state == TrialState.FAIL for t in finished) and n_errors >= min(_MAX_FAILURES, total)
 
 
 # ---------------------------------------------------------------------- several processes
 
 
-def _supervise(
-    job: Job, study: optuna.Study, until: float | None, watch: Callable[[Progress], None], interrupt: Interrupt
+def _run_processes(
+    job: Job,
+    study: optuna.Study,
+    deadline: float | None,
+    on_progress: Callable[[Progress], None],
+    interrupt: Interrupt,
 ) -> None:
-    """Keep the workers going until the total is reached; replace one that was killed."""
+    """Run the trials in worker processes until the total is reached; replace a worker that is killed."""
     context = multiprocessing.get_context("spawn")
     errors = context.SimpleQueue()
-    started = 0
-
-    def start() -> SpawnProcess:
-        nonlocal started
-        started += 1
-        left = None if until is None else max(until - time.monotonic(), 0.0)
-        process = context.Process(target=_worker, args=(job, left, errors), daemon=False)
-        with _one_thread_each():
-            process.start()
-        return process
-
-    alive = [start() for _ in range(min(job.workers, job.trials))]
+    alive = [_start_worker(context, job, deadline, errors) for _ in range(min(job.workers, job.trials))]
+    n_started = len(alive)
     try:
         while alive:
-            time.sleep(_POLL)
+            time.sleep(_POLL_INTERVAL)
             interrupt.check()
             for process in [p for p in alive if not p.is_alive()]:
                 alive.remove(process)
                 killed = process.exitcode is not None and process.exitcode < 0
-                if killed and started < _BORN * job.workers and progress(study).finished < job.trials:
-                    release_dead(study)
-                    alive.append(start())
-            watch(progress(study))
+                if killed and n_started < _MAX_STARTS * job.workers and progress(study).finished < job.trials:
+                    release_abandoned(study)
+                    alive.append(_start_worker(context, job, deadline, errors))
+                    n_started += 1
+            on_progress(progress(study))
     except BaseException:
-        for process in alive:
-            if process.is_alive() and process.pid is not None:
-                os.kill(process.pid, signal.SIGTERM)
-        for process in alive:
-            process.join()
+        _stop_workers(alive)
         raise
     if not errors.empty() and progress(study).finished < job.trials:
         raise StudyError(errors.get())
 
 
-def _worker(job: Job, timeout: float | None, errors: Any) -> None:
-    """The life of one worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent passes it on as SIGTERM
+def _start_worker(context: SpawnContext, job: Job, deadline: float | None, errors: SimpleQueue[str]) -> SpawnProcess:
+    timeout = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+    process = context.Process(target=_worker_main, args=(job, timeout, errors), daemon=False)
+    with one_thread_each():
+        process.start()
+    return process
+
+
+def _stop_workers(processes: list[SpawnProcess]) -> None:
+    """Ask worker processes to stop, and wait until they have released their trials."""
+    for process in processes:
+        if process.is_alive() and process.pid is not None:
+            os.kill(process.pid, signal.SIGTERM)
+    for process in processes:
+        process.join()
+
+
+def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[str]) -> None:
+    """Run one worker process from start to end; an error that ends it goes into `errors`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the supervisor answers with SIGTERM
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     parent = multiprocessing.parent_process()
 
-    def stop(study: optuna.Study) -> bool:
-        return (parent is not None and not parent.is_alive()) or hopeless(study, job.trials)
+    def should_stop(study: optuna.Study) -> bool:
+        return (parent is not None and not parent.is_alive()) or _never_succeeds(study, job.trials)
 
     try:
-        with storage_at(job.storage) as storage, interruptible(signal.SIGTERM) as interrupt:
-            target = load(job.file)
-            study = open_study(storage, job.study, target, seed=job.seed, maximize=job.maximize)
-            until = None if timeout is None else time.monotonic() + timeout
-            work(study, target, total=job.trials, until=until, stop=stop, interrupt=interrupt)
+        with storage_at(job.storage) as storage, interrupt_on(signal.SIGTERM) as interrupt:
+            task = load_task(job.file)
+            study = open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize)
+            deadline = None if timeout is None else time.monotonic() + timeout
+            work(study, task, total=job.trials, deadline=deadline, should_stop=should_stop, interrupt=interrupt)
     except KeyboardInterrupt:
         pass
     except Exception as error:
         errors.put(str(error) if isinstance(error, AddTreeError) else f"a worker ended with {error!r}")
         raise SystemExit(1) from None
-
-
-@contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside use one BLAS thread, unless the user said otherwise: they share the cores."""
-    mine = [name for name in _THREADS if name not in os.environ]
-    os.environ.update(dict.fromkeys(mine, "1"))
-    try:
-        yield
-    finally:
-        for name in mine:
-            del os.environ[name]

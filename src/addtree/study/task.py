@@ -1,4 +1,4 @@
-"""What a user's file asks for: a space and an objective, or a define-by-run objective alone."""
+"""A task: the space and the objective that a user's file defines."""
 
 from __future__ import annotations
 
@@ -6,46 +6,58 @@ import importlib.util
 import inspect
 import json
 import math
-import numbers
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import optuna
 
+from addtree._numbers import as_float, is_number
 from addtree.errors import ObjectiveError, SpaceError, TaskError
-from addtree.space.parameters import Integer, Real
+from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
 
 @dataclass(frozen=True)
 class Task:
-    """What to optimise: `space` is None where the objective takes an Optuna trial and asks for parameters itself."""
+    """What to optimize.
+
+    objective  takes a configuration if there is a space, and an Optuna trial (define-by-run) if there is none
+    space      the declared space, or None
+    """
 
     objective: Callable[[Any], Any]
     space: Space | None
 
     def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> float:
-        """The value of a trial, as a finite float; the objective itself runs inside `guard`."""
-        argument = trial if self.space is None else ask_config(trial, self.space)
+        """Return the objective's value for a trial as a finite float.
+
+        Only the objective itself runs inside `guard`; suggesting the configuration does not.
+        """
+        argument = trial if self.space is None else suggest_config(trial, self.space)
         with guard:
             value = self.objective(argument)
-        plain = getattr(value, "item", lambda: value)()  # NumPy scalars and arrays of one number
-        if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
+        scalar = value.item() if hasattr(value, "item") else value  # NumPy scalars and arrays with one element
+        if not is_number(scalar):
             raise ObjectiveError(f"the objective returned {value!r}; return a number")
-        if not math.isfinite(plain):
-            raise ObjectiveError(f"the objective returned {float(plain)!r}; return a finite number")
-        return float(plain)
+        number = as_float(scalar)
+        if not math.isfinite(number):
+            raise ObjectiveError(f"the objective returned {number!r}; return a finite number")
+        return number
 
 
-def load(path: Path) -> Task:
-    """The target in a Python file."""
+# ---------------------------------------------------------------------- loading a file
+
+
+def load_task(path: Path) -> Task:
+    """Import a Python file and return the task that it defines."""
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give the path of a Python file with `space` and `objective`")
-    module = _run(path)
+    module = _import_file(path)
     space, objective = getattr(module, "space", None), getattr(module, "objective", None)
     if not callable(objective):
         raise TaskError(f"{path} has no function `objective`; define objective(config) beside `space`")
@@ -61,26 +73,27 @@ def load(path: Path) -> Task:
 
 
 def load_space(path: Path) -> Space:
-    """The space in a Python file, or in the JSON form that `Space.to_dict` gives."""
+    """Read a space from a Python file that defines `space`, or from a JSON file that `Space.to_dict` describes."""
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give a Python file with `space`, or a JSON file")
     if path.suffix == ".json":
         try:
             return Space.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except (SpaceError, ValueError) as error:
-            raise TaskError(f"{path} holds no space: {error}") from None
-    space = getattr(_run(path), "space", None)
+            raise TaskError(f"{path} does not describe a space: {error}") from None
+    space = getattr(_import_file(path), "space", None)
     if not isinstance(space, Space):
         raise TaskError(f"{path} has no `space`; define space = addtree.Space(...)")
     return space
 
 
-def _run(path: Path) -> Any:
+def _import_file(path: Path) -> ModuleType:
+    """Import a Python file by its path; like a script, it may import its neighbours."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise TaskError(f"{path} is no Python file; give one that ends in .py")
+        raise TaskError(f"{path} is not a Python file; give one that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # so that what the file defines can be pickled
+    sys.modules.setdefault(path.stem, module)  # pickle finds a class or function by the name of its module
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
@@ -91,19 +104,25 @@ def _run(path: Path) -> Any:
     return module
 
 
-def ask_config(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """The configuration of a declared space that a trial's sampler gives, asked for node by node."""
+# ---------------------------------------------------------------------- asking Optuna for a configuration
+
+
+def suggest_config(trial: optuna.Trial, space: Space) -> dict[str, Any]:
+    """Ask an Optuna trial for a configuration of a space: node by node, the active parameters only."""
     config: dict[str, Any] = {}
-    queue = [space]
-    for node in queue:
+    nodes = [space]
+    for node in nodes:
         for name, domain in node.children.items():
-            if isinstance(domain, Real):
-                config[name] = trial.suggest_float(name, domain.low, domain.high, log=domain.log)
-            elif isinstance(domain, Integer):
-                config[name] = trial.suggest_int(name, domain.low, domain.high, log=domain.log)
-            elif isinstance(domain, Choice):
-                config[name] = trial.suggest_categorical(name, domain.labels)
-                queue.append(domain.spaces[int(domain.encode(config[name]))])
-            else:
-                config[name] = trial.suggest_categorical(name, domain.values)
+            config[name] = suggest_parameter(trial, name, domain)
+            if isinstance(domain, Choice):
+                nodes.append(domain.spaces[int(domain.encode(config[name]))])
     return config
+
+
+def suggest_parameter(trial: optuna.Trial, name: str, domain: Parameter | Choice) -> Any:
+    """Ask an Optuna trial for the value of one parameter or choice."""
+    if isinstance(domain, Real):
+        return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
+    if isinstance(domain, Integer):
+        return trial.suggest_int(name, domain.low, domain.high, log=domain.log)
+    return trial.suggest_categorical(name, domain.labels if isinstance(domain, Choice) else domain.values)

@@ -1,0 +1,100 @@
+"""The commands that show what a study has found: `status`, `best` and `export`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import optuna
+import typer
+from optuna.trial import FrozenTrial, TrialState
+from rich.console import Console
+from rich.table import Table
+
+from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
+from addtree.errors import StorageError, StudyError
+from addtree.study.storage import storage_at
+from addtree.study.studies import load_study, progress
+from addtree.study.tickets import ERROR, is_lost
+
+
+def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:
+    """Show the progress of a study, or of every study if no name is given."""
+    table = Table("study", "complete", "pruned", "failed", "running", "best value")
+    with storage_at(storage) as opened:
+        names = [study] if study is not None else sorted(optuna.get_all_study_names(opened))
+        for name in names:
+            p = progress(load_study(opened, name))
+            best_value = "-" if p.best is None else f"{p.best.value:.6g}"
+            table.add_row(name, str(p.complete), str(p.pruned), str(p.failed), str(p.running), best_value)
+    Console(highlight=False).print(table)
+
+
+def best(
+    study: AnyStudyName = None,
+    storage: StorageUrl = DEFAULT_STORAGE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+) -> None:
+    """Show the best configuration so far."""
+    with storage_at(storage) as opened:
+        loaded = load_study(opened, study)
+        trial = progress(loaded).best
+    if trial is None:
+        raise StudyError(f"study {loaded.study_name!r} has no value yet")
+    if as_json:
+        print(json.dumps({"id": trial.number, "value": trial.value, "config": trial.params}))
+        return
+    print(f"value  {trial.value:.10g}  (trial {trial.number})")
+    width = max(map(len, trial.params), default=0)
+    for name, value in trial.params.items():
+        print(f"{name:<{width}}  {value!r}")
+
+
+def export(
+    study: AnyStudyName = None,
+    storage: StorageUrl = DEFAULT_STORAGE,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="FILE.csv or FILE.json; by default, CSV on stdout.")
+    ] = None,
+) -> None:
+    """Write all trials as CSV or JSON."""
+    with storage_at(storage) as opened:
+        trials = load_study(opened, study).get_trials(deepcopy=False)
+    rows = [_row(trial) for trial in trials if trial.state != TrialState.WAITING]
+    if output is None:
+        _write_csv(rows, sys.stdout)
+        return
+    if output.suffix not in (".csv", ".json"):
+        raise StudyError(f"--output {output} must end in .csv or .json")
+    try:
+        with output.open("w", encoding="utf-8", newline="") as file:
+            if output.suffix == ".json":
+                json.dump(rows, file, indent=1)
+            else:
+                _write_csv(rows, file)
+    except OSError as error:
+        raise StorageError(f"{output} cannot be written: {error.strerror}") from error
+
+
+def _row(trial: FrozenTrial) -> dict[str, Any]:
+    """Return what `export` writes about a trial."""
+    return {
+        "id": trial.number,
+        "state": "lost" if is_lost(trial) else trial.state.name.lower(),
+        "value": trial.value,
+        "error": trial.user_attrs.get(ERROR),
+        "config": trial.params,
+    }
+
+
+def _write_csv(rows: list[dict[str, Any]], file: TextIO) -> None:
+    """Write one line per row; each parameter has a column, which is empty where the parameter is not active."""
+    names = list(dict.fromkeys(name for row in rows for name in row["config"]))
+    writer = csv.writer(file)
+    writer.writerow(["id", "state", "value", "error", *names])
+    for row in rows:
+        parameters = [row["config"].get(name) for name in names]
+        writer.writerow([row["id"], row["state"], row["value"], row["error"], *parameters])

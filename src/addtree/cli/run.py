@@ -1,0 +1,36 @@
+"""The command `run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from addtree.cli.display import print_summary, progress_bar
+from addtree.cli.options import DEFAULT_STORAGE, Maximize, StorageUrl
+from addtree.errors import InterruptedRunError
+from addtree.study import supervisor
+
+
+def run(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A Python file with `space` and `objective(config)`, or with `objective(trial)` alone."),
+    ],
+    trials: Annotated[int, typer.Option(min=1, help="Total number of trials, including those of earlier runs.")] = 100,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that run trials.")] = 1,
+    storage: StorageUrl = DEFAULT_STORAGE,
+    study: Annotated[str | None, typer.Option(help="Name of the study; by default, the name of the file.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no trial starts.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes the run of one worker reproducible.")] = None,
+    maximize: Maximize = False,
+) -> None:
+    """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
+    job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize)
+    try:
+        with progress_bar(trials) as on_progress:
+            result = supervisor.run(job, on_progress)
+    except KeyboardInterrupt:
+        raise InterruptedRunError("interrupted; the same command continues from here") from None
+    print_summary(job.study, result)

@@ -1,0 +1,159 @@
+"""Tickets: how any number of workers on any number of machines together run a fixed number of trials.
+
+A *ticket* is a waiting trial of an Optuna study. A worker claims one by setting it running; the storage lets only one
+worker do that. The *rank* of a ticket is its number minus the number of lost trials before it. Only tickets with a rank
+below the total are claimed, so the workers together run exactly that many trials.
+
+A trial is *lost* if its worker died or was interrupted. A lost trial does not count towards the total. A new ticket
+with the same configuration replaces it, once: a trial that loses its worker a second time counts as failed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.storages._heartbeat import BaseHeartbeat
+from optuna.trial import FrozenTrial, TrialState
+
+from addtree._optuna.sampler import LOST, published
+
+ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
+_OWNER = "addtree:owner"  # system attribute of a claimed trial that identifies its worker (see `Owner`)
+_RETRY_OF = "addtree:retry_of"  # system attribute of a ticket that replaces a lost trial: the number of that trial
+
+
+# ---------------------------------------------------------------------- claiming
+
+
+def claim(study: optuna.Study, total: int) -> optuna.Trial | None:
+    """Claim a trial to run; None if every trial of the total is finished or claimed by a worker."""
+    storage, study_id = study._storage, study._study_id
+    while True:
+        trials = study.get_trials(deepcopy=False)
+        n_lost = 0
+        for trial in trials:
+            if is_lost(trial):
+                n_lost += 1
+            elif trial.number - n_lost >= total:
+                break
+            elif trial.state == TrialState.WAITING and _set_running(storage, trial):
+                storage.set_trial_system_attr(trial._trial_id, _OWNER, asdict(Owner.current()))
+                return optuna.Trial(study, trial._trial_id)
+        if len(trials) - sum(map(is_lost, trials)) >= total:
+            return None
+        storage.create_new_trial(study_id, template_trial=optuna.create_trial(state=TrialState.WAITING))
+
+
+def _set_running(storage: BaseStorage, trial: FrozenTrial) -> bool:
+    """Set a waiting trial running; False if another worker was faster."""
+    try:
+        return bool(storage.set_trial_state_values(trial._trial_id, state=TrialState.RUNNING))
+    except optuna.exceptions.UpdateFinishedTrialError:
+        return False
+
+
+def any_claimed(study: optuna.Study) -> bool:
+    """Whether a worker is running a trial, which it may yet lose.
+
+    Trials without an owner do not count: a person asked for them, and may never tell their values.
+    """
+    return any(_OWNER in t.system_attrs for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
+
+
+# ---------------------------------------------------------------------- releasing
+
+
+def release(study: optuna.Study, trial: FrozenTrial) -> bool:
+    """End a running trial that no worker will finish; False if it has already finished.
+
+    The trial becomes lost, and a new ticket with its configuration replaces it. A trial that is itself such a
+    replacement counts as failed instead.
+    """
+    storage, replaceable = study._storage, _RETRY_OF not in trial.system_attrs
+    try:
+        if replaceable:
+            storage.set_trial_system_attr(trial._trial_id, LOST, True)
+        else:
+            storage.set_trial_user_attr(trial._trial_id, ERROR, "its worker died or was interrupted twice")
+        if not storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL):
+            return False
+    except optuna.exceptions.UpdateFinishedTrialError:  # another worker was faster
+        return False
+    if replaceable:
+        attrs = {"fixed_params": {**published(trial), **trial.params}, _RETRY_OF: trial.number}
+        ticket = optuna.create_trial(state=TrialState.WAITING, system_attrs=attrs)
+        storage.create_new_trial(study._study_id, template_trial=ticket)
+    return True
+
+
+def release_abandoned(study: optuna.Study) -> int:
+    """Release the running trials whose workers are dead; returns how many this call released.
+
+    A worker on this machine is dead if its process has ended. A worker elsewhere is dead if it no longer records a
+    heartbeat in the storage.
+    """
+    storage = study._storage
+    stale: set[int] = set()
+    if isinstance(storage, BaseHeartbeat) and storage.get_heartbeat_interval() is not None:
+        stale = set(storage._get_stale_trial_ids(study._study_id))
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    return sum(release(study, trial) for trial in running if trial._trial_id in stale or _owner_is_dead(trial))
+
+
+def is_lost(trial: FrozenTrial) -> bool:
+    """Whether a trial does not count because its worker died or was interrupted."""
+    return trial.state == TrialState.FAIL and bool(trial.system_attrs.get(LOST))
+
+
+# ---------------------------------------------------------------------- owners
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that claimed a trial.
+
+    host   name of the machine
+    pid    process id
+    since  start time of the process as the system counts it, because process ids are reused; None if it is unknown
+    """
+
+    host: str
+    pid: int
+    since: str | None
+
+    @classmethod
+    def current(cls) -> Owner:
+        """Return this process as an owner."""
+        return cls(socket.gethostname(), os.getpid(), _start_time(os.getpid()))
+
+    def is_dead(self) -> bool:
+        """Whether the process is known to have ended; False if it runs on another machine or system that hides it."""
+        if self.host != socket.gethostname() or os.name == "nt":  # on Windows, os.kill(pid, 0) ends the process
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return self.since is not None and _start_time(self.pid) != self.since
+
+
+def _owner_is_dead(trial: FrozenTrial) -> bool:
+    owner: Mapping[str, Any] | None = trial.system_attrs.get(_OWNER)
+    return owner is not None and Owner(**owner).is_dead()
+
+
+def _start_time(pid: int) -> str | None:
+    """Return when a process started, in clock ticks since boot; None if the system does not say (only Linux does)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return None

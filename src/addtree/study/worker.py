@@ -1,0 +1,161 @@
+"""A worker: one process that claims trials, evaluates them and stores the results."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.storages._heartbeat import BaseHeartbeat
+from optuna.trial import TrialState
+
+from addtree.errors import AddTreeError
+from addtree.study.task import Task
+from addtree.study.tickets import ERROR, any_claimed, claim, release, release_abandoned
+
+_POLL_INTERVAL = 0.2  # seconds between two attempts to claim a trial while other workers run the last ones
+_MAX_ERROR_LENGTH = 2000  # characters of an error message that are stored; every storage can hold that many
+
+
+# ---------------------------------------------------------------------- interrupts
+
+
+class Interrupt:
+    """A request to stop that interrupts the user's objective at once, but never a write to the storage.
+
+    The objective runs inside `with interrupt:`. All other code calls `check` where it can stop safely.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._inside_objective = False
+
+    def request(self) -> None:
+        """Ask to stop; raises KeyboardInterrupt if the objective is running."""
+        self.requested = True
+        if self._inside_objective:
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a stop was requested."""
+        if self.requested:
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        self._inside_objective = True
+        self.check()
+
+    def __exit__(self, *error: object) -> None:
+        self._inside_objective = False
+
+
+@contextlib.contextmanager
+def interrupt_on(*signals: signal.Signals) -> Iterator[Interrupt]:
+    """Turn the first of these signals into a request to stop; a second one ends the process as it would by default.
+
+    Outside the main thread, where Python forbids signal handlers, signals keep their meaning.
+    """
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+    previous = {number: signal.getsignal(number) for number in signals}
+
+    def handle(number: int, frame: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        interrupt.request()
+
+    for number in signals:
+        signal.signal(number, handle)
+    try:
+        yield interrupt
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+# ---------------------------------------------------------------------- working
+
+
+def work(
+    study: optuna.Study,
+    task: Task,
+    *,
+    total: int,
+    deadline: float | None = None,
+    should_stop: Callable[[optuna.Study], bool] = lambda study: False,
+    interrupt: Interrupt | None = None,
+) -> None:
+    """Run trials until the study has `total` finished ones, including those of other workers.
+
+    An objective that raises, or returns something other than a finite number, fails its trial, and the work goes on. An
+    interrupt releases the running trial, so that it is run again, and raises KeyboardInterrupt.
+
+    deadline     value of `time.monotonic()` after which no trial starts
+    should_stop  asked after every trial whether to stop early
+    """
+    interrupt = interrupt or Interrupt()
+    while deadline is None or time.monotonic() < deadline:
+        interrupt.check()
+        release_abandoned(study)
+        trial = claim(study, total)
+        if trial is None:
+            if not any_claimed(study) or should_stop(study):
+                return
+            time.sleep(_POLL_INTERVAL)  # another worker may still die, and its trial is then run here
+            continue
+        try:
+            with _heartbeat(study._storage, trial._trial_id):
+                run_trial(study, trial, task, interrupt)
+        except BaseException:
+            frozen = study._storage.get_trial(trial._trial_id)
+            if not frozen.state.is_finished():
+                release(study, frozen)
+            raise
+        if should_stop(study):
+            return
+
+
+def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: Interrupt) -> None:
+    """Evaluate a trial and store its value, or why it failed."""
+    try:
+        value = task.evaluate(trial, interrupt)
+    except optuna.TrialPruned:
+        study.tell(trial, state=TrialState.PRUNED)
+    except optuna.exceptions.StorageInternalError:
+        raise
+    except Exception as error:
+        message = str(error) if isinstance(error, AddTreeError) else f"{type(error).__name__}: {error}"
+        trial.set_user_attr(ERROR, message[:_MAX_ERROR_LENGTH])
+        study.tell(trial, state=TrialState.FAIL)
+    else:
+        study.tell(trial, value)
+
+
+@contextlib.contextmanager
+def _heartbeat(storage: BaseStorage, trial_id: int) -> Iterator[None]:
+    """Record signs of life of a trial in the storage, in a thread, while the block runs."""
+    if not isinstance(storage, BaseHeartbeat) or storage.get_heartbeat_interval() is None:
+        yield
+        return
+    finished = threading.Event()
+
+    def beat() -> None:
+        while True:
+            with contextlib.suppress(Exception):  # the next heartbeat makes up for one that fails
+                storage.record_heartbeat(trial_id)
+            if finished.wait(storage.get_heartbeat_interval()):
+                return
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        thread.join()

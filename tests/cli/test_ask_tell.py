@@ -1,0 +1,63 @@
+"""The commands `suggest` and `tell`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from optuna.trial import TrialState
+
+from tests.cli.commands import DEFINE_BY_RUN, addtree, trials, write_task
+
+
+@pytest.fixture(autouse=True)
+def _space_file() -> None:
+    Path("space.json").write_text(json.dumps({"x": {"type": "real", "low": 0, "high": 1}}))
+
+
+def test_suggest_and_tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for i in range(3):
+        options = ["--space", "space.json"] if i == 0 else []
+        assert addtree("suggest", "lab", *options, monkeypatch=monkeypatch) == 0
+        suggested = json.loads(capsys.readouterr().out)
+        assert suggested["id"] == i
+        assert 0 <= suggested["config"]["x"] <= 1
+    assert addtree("tell", "lab", "0", "-0.5", monkeypatch=monkeypatch) == 0
+    assert addtree("tell", "lab", "1", "--failed", monkeypatch=monkeypatch) == 0
+    assert [t.state for t in trials("lab")] == [TrialState.COMPLETE, TrialState.FAIL, TrialState.RUNNING]
+    assert trials("lab")[0].value == -0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["0", "1.0"], "trial 0 of study 'lab' is complete; tell each suggested trial once"),
+        (["99", "1.0"], "trial 99 of study 'lab' is unknown"),
+        (["1", "high"], "value 'high' is not a finite number; give a number, or --failed"),
+        (["1", "nan"], "value 'nan' is not a finite number"),
+        (["1"], "tell lab 1: give either a value or --failed"),
+        (["1", "1.0", "--failed"], "tell lab 1: give either a value or --failed"),
+    ],
+)
+def test_a_wrong_tell_is_refused(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    assert addtree("tell", "lab", "0", "0.5", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree("tell", "lab", *arguments, monkeypatch=monkeypatch) == 4
+    error = capsys.readouterr().err
+    assert error.startswith(f"addtree: {message}")
+    assert error.count("\n") == 1
+    assert [t.state for t in trials("lab")] == [TrialState.COMPLETE, TrialState.RUNNING]
+
+
+def test_a_study_without_a_declared_space_has_no_suggestions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree("run", write_task(DEFINE_BY_RUN), "--trials", "2", monkeypatch=monkeypatch) == 0
+    assert addtree("suggest", "task", monkeypatch=monkeypatch) == 4
+    assert "study 'task' has no declared space to suggest from" in capsys.readouterr().err
+    assert len(trials()) == 2

@@ -1,0 +1,21 @@
+"""The commands `report` and `explain`; tests/report checks what they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import FAST, addtree, write_task
+
+
+def test_report_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert addtree("run", write_task(FAST), "--trials", "12", "--seed", "0", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree("explain", monkeypatch=monkeypatch) == 0
+    assert "model" in capsys.readouterr().out
+    assert addtree("report", "task", "-o", "out.html", monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out == "out.html\n"
+    assert "<html" in Path("out.html").read_text(encoding="utf-8")
+    assert addtree("report", "-o", "no/such/folder/out.html", monkeypatch=monkeypatch) == 2
+    assert "cannot be written" in capsys.readouterr().err

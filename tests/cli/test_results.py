@@ -1,0 +1,97 @@
+"""The commands `status`, `best` and `export`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from addtree import Real, Space
+from addtree.study.storage import storage_at
+from addtree.study.studies import open_study
+from addtree.study.tickets import claim, release
+from tests.cli.commands import FAST, SPACE, addtree, error_lines, finished, write_task
+
+FAILS_IN_B = SPACE + "def objective(config): return config['x'] if config['model'] == 'a' else 1 / 0\n"
+
+
+@pytest.fixture
+def _study(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twelve trials of a study called `task`."""
+    assert addtree("run", write_task(FAST), "--trials", "12", "--seed", "0", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("_study")
+def test_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert addtree("status", monkeypatch=monkeypatch) == 0
+    table = capsys.readouterr().out
+    best = min(t.value for t in finished() if t.value is not None)
+    (line,) = [line for line in table.splitlines() if "task" in line]
+    assert line.replace("│", " ").split() == ["task", "12", "0", "0", "0", f"{best:.6g}"]
+
+
+@pytest.mark.usefixtures("_study")
+def test_best(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = min(finished(), key=lambda t: t.value or 0.0)
+    assert addtree("best", "--json", monkeypatch=monkeypatch) == 0
+    best = json.loads(capsys.readouterr().out)
+    assert best == {"id": expected.number, "value": expected.value, "config": expected.params}
+    assert addtree("best", "task", monkeypatch=monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"value  {expected.value:.10g}  (trial {expected.number})"
+    assert [line.split()[0] for line in lines[1:]] == list(expected.params)
+
+
+@pytest.mark.usefixtures("_study")
+def test_export(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert addtree("export", "-o", "out.csv", monkeypatch=monkeypatch) == 0
+    with Path("out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["value"]) for row in rows] == [t.value for t in finished()]
+    assert [row["k"] for row in rows] == [str(t.params.get("k", "")) for t in finished()]
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    assert list(csv.DictReader(io.StringIO(capsys.readouterr().out))) == rows
+    assert addtree("export", "--output", "out.json", monkeypatch=monkeypatch) == 0
+    assert [row["config"] for row in json.loads(Path("out.json").read_text())] == [t.params for t in finished()]
+
+
+@pytest.mark.usefixtures("_study")
+def test_export_refuses_other_files(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert addtree("export", "-o", "out.xlsx", monkeypatch=monkeypatch) == 4
+    assert "must end in .csv or .json" in capsys.readouterr().err
+    assert addtree("export", "-o", "no/such/folder/out.csv", monkeypatch=monkeypatch) == 3
+    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+
+
+def test_failures_are_exported_with_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert addtree("run", write_task(FAILS_IN_B), "--trials", "10", "--seed", "0", monkeypatch=monkeypatch) == 0
+    assert addtree("export", "-o", "out.json", monkeypatch=monkeypatch) == 0
+    rows = json.loads(Path("out.json").read_text())
+    reasons = {(row["config"]["model"], row["state"], row["error"]) for row in rows}
+    assert reasons == {("a", "complete", None), ("b", "fail", "ZeroDivisionError: division by zero")}
+
+
+def test_waiting_trials_are_not_exported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with storage_at("addtree.db") as storage:
+        study = open_study(storage, "s", Space(x=Real(0, 1)))
+        assert claim(study, 1) is not None
+        assert release(study, study.trials[0])
+        assert len(study.trials) == 2  # the second waits to replace the first
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out.splitlines() == ["id,state,value,error", "0,lost,,"]
+
+
+def test_a_study_must_exist_and_have_a_value(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("space.json").write_text(json.dumps({"x": {"type": "real", "low": 0, "high": 1}}))
+    assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree("best", "lab", monkeypatch=monkeypatch) == 4
+    assert error_lines(capsys.readouterr().err) == ["addtree: study 'lab' has no value yet"]
+    assert addtree("best", "other", monkeypatch=monkeypatch) == 4
+    assert "there is no study 'other'; the storage has 'lab'" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""Storages: what a URL opens, and what its errors look like."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.storages import JournalStorage
+
+from addtree.errors import StorageError
+from addtree.study.storage import hide_password, open_storage, storage_at
+
+
+def test_a_plain_path_is_an_sqlite_file_or_a_journal(tmp_path: Path) -> None:
+    with storage_at(str(tmp_path / "study.db")) as storage:
+        optuna.create_study(storage=storage, study_name="s")
+    with storage_at(f"sqlite:///{tmp_path / 'study.db'}") as storage:
+        assert optuna.get_all_study_names(storage) == ["s"]
+    with storage_at(str(tmp_path / "study.journal")) as storage:
+        assert isinstance(storage, JournalStorage)
+        optuna.create_study(storage=storage, study_name="j")
+    with storage_at(f"journal:///{tmp_path / 'study.journal'}") as storage:
+        assert optuna.get_all_study_names(storage) == ["j"]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nosuch://x/y", "is not a storage URL; use sqlite:///FILE.db"),
+        ("sqlite:///no/such/folder/x.db", "unable to open database file"),
+        ("oracle://me:secret@127.0.0.1/none", "its driver is missing"),
+    ],
+)
+def test_an_error_has_one_line(url: str, message: str) -> None:
+    with pytest.raises(StorageError, match=message) as caught:
+        open_storage(url)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_errors_inside_the_block_are_storage_errors(tmp_path: Path) -> None:
+    file = tmp_path / "study.db"
+
+    def damage_and_read() -> None:
+        with storage_at(str(file)) as storage:
+            file.write_bytes(b"this is not a database" * 1000)
+            optuna.get_all_study_names(storage)
+
+    with pytest.raises(StorageError, match=r"study\.db: file is not a database"):
+        damage_and_read()
+
+
+def test_the_connections_are_closed_at_the_end(tmp_path: Path) -> None:
+    with storage_at(str(tmp_path / "study.db")) as storage:
+        engine = storage._backend.engine  # type: ignore[attr-defined]
+        optuna.create_study(storage=storage)
+        assert engine.pool.checkedin() > 0
+    assert engine.pool.checkedin() == 0
+
+
+def test_text_that_is_not_a_url_has_no_password() -> None:
+    assert hide_password("not a url") == "not a url"
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # threads share the warning filters
+def test_several_workers_can_create_the_tables_at_once(tmp_path: Path) -> None:
+    errors: list[Exception] = []
+
+    def create() -> None:
+        try:
+            open_storage(str(tmp_path / "study.db"))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=create) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []

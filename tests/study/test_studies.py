@@ -1,0 +1,92 @@
+"""Studies: what they store, which ones are refused, and how they count."""
+
+from __future__ import annotations
+
+import optuna
+import pytest
+from optuna.storages import InMemoryStorage
+from optuna.trial import TrialState
+
+from addtree import Choice, Real, Space
+from addtree.errors import StudyError
+from addtree.study.studies import load_study, open_study, progress, space_of
+
+SPACE = Space(x=Real(-1, 1), model=Choice(a=Space(), b=Space(y=Real(0, 1))))
+
+
+def suggestions(study: optuna.Study, n: int = 3) -> list[float]:
+    return [study.ask().suggest_float("x", -1, 1) for _ in range(n)]
+
+
+def test_a_study_keeps_its_space() -> None:
+    storage = InMemoryStorage()
+    open_study(storage, "declared", SPACE)
+    open_study(storage, "by-run", None)
+    optuna.create_study(storage=storage, study_name="foreign")
+    assert space_of(load_study(storage, "declared")) == SPACE
+    assert space_of(load_study(storage, "by-run")) is None
+    assert space_of(load_study(storage, "foreign")) is None
+
+
+def test_a_study_keeps_its_seed() -> None:
+    first = suggestions(open_study(InMemoryStorage(), "s", SPACE, seed=7))
+    storage = InMemoryStorage()
+    open_study(storage, "s", SPACE, seed=7)
+    assert suggestions(open_study(storage, "s", SPACE)) == first
+    storage = InMemoryStorage()
+    open_study(storage, "s", SPACE, seed=7)
+    assert suggestions(load_study(storage, "s")) == first
+
+
+def test_another_space_or_direction_is_refused() -> None:
+    storage = InMemoryStorage()
+    open_study(storage, "s", SPACE)
+    with pytest.raises(StudyError, match="belongs to another space") as caught:
+        open_study(storage, "s", Space(x=Real(-2, 1)))
+    assert "-x: real [-1, 1]" in str(caught.value)
+    with pytest.raises(StudyError, match=r"belongs to another space(.|\n)*\n\+define-by-run"):
+        open_study(storage, "s", None)
+    with pytest.raises(StudyError, match="looks for the smallest value; leave out --maximize"):
+        open_study(storage, "s", SPACE, maximize=True)
+    open_study(storage, "large", SPACE, maximize=True)
+    with pytest.raises(StudyError, match="looks for the largest value; add --maximize"):
+        open_study(storage, "large", SPACE)
+
+
+def test_a_study_that_addtree_did_not_make_is_refused_unless_it_is_define_by_run() -> None:
+    storage = InMemoryStorage()
+    foreign = optuna.create_study(storage=storage, study_name="foreign")
+    foreign.add_trial(optuna.create_trial(value=1.0))
+    with pytest.raises(StudyError, match="was not made by addtree"):
+        open_study(storage, "foreign", SPACE)
+    assert len(open_study(storage, "foreign", None).trials) == 1
+
+
+def test_the_name_may_be_left_out_if_there_is_one_study() -> None:
+    storage = InMemoryStorage()
+    with pytest.raises(StudyError, match="name a study; the storage has none"):
+        load_study(storage, None)
+    open_study(storage, "only", SPACE)
+    assert load_study(storage, None).study_name == "only"
+    open_study(storage, "other", SPACE)
+    with pytest.raises(StudyError, match="name a study; the storage has 'only', 'other'"):
+        load_study(storage, None)
+    with pytest.raises(StudyError, match="there is no study 'third'; the storage has 'only', 'other'"):
+        load_study(storage, "third")
+
+
+def test_progress_counts_every_state() -> None:
+    study = open_study(InMemoryStorage(), "s", SPACE)
+    assert progress(study).best is None
+    states = [TrialState.PRUNED, TrialState.RUNNING, TrialState.WAITING]
+    study.add_trials([optuna.create_trial(state=state) for state in states])
+    study.add_trial(optuna.create_trial(state=TrialState.FAIL, system_attrs={"addtree:lost": True}))
+    for error in ("old", "new"):
+        study.add_trial(optuna.create_trial(state=TrialState.FAIL, user_attrs={"addtree:error": error}))
+    study.add_trials([optuna.create_trial(value=value) for value in (3.0, 1.0, 2.0)])
+    p = progress(study)
+    assert (p.complete, p.pruned, p.failed, p.lost, p.running) == (3, 1, 2, 1, 1)
+    assert p.finished == 6
+    assert p.error == "new"
+    assert p.best is not None
+    assert p.best.value == 1.0

@@ -1,0 +1,134 @@
+"""Tasks: loading a user's file, suggesting a configuration, and evaluating the objective."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+
+from addtree import Categorical, Choice, Integer, Real, Space
+from addtree.errors import ObjectiveError, TaskError
+from addtree.study.task import Task, load_space, load_task, suggest_config
+
+SPACE = Space(
+    x=Real(1e-3, 1, log=True),
+    kind=Categorical([1, 2.5, "three", None]),
+    model=Choice(
+        {"a": Space(), 2: Space(k=Integer(1, 100, log=True), inner=Choice(yes=Space(y=Real(0, 1)), no=Space()))}
+    ),
+)
+
+
+def new_trial() -> optuna.Trial:
+    return optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0)).ask()
+
+
+def evaluate(value: Any) -> float:
+    return Task(lambda config: value, Space(x=Real(0, 1))).evaluate(new_trial(), contextlib.nullcontext())
+
+
+def test_suggested_configurations_belong_to_the_space() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    seen = set()
+    for _ in range(40):
+        trial = study.ask()
+        config = suggest_config(trial, SPACE)
+        assert SPACE.validate(config) == config
+        assert trial.params == config
+        seen.add((config["model"], config.get("inner")))
+    assert seen == {("a", None), (2, "yes"), (2, "no")}
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), np.array([[3.0]])])
+def test_numbers_of_every_type_are_values(value: Any) -> None:
+    result = evaluate(value)
+    assert result == 3.0
+    assert type(result) is float
+
+
+@pytest.mark.parametrize("value", [None, "low", True, np.bool_(True), 1j, [1.0]])
+def test_other_results_are_refused(value: Any) -> None:
+    with pytest.raises(ObjectiveError, match="return a number"):
+        evaluate(value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), -np.inf, 10**400])
+def test_values_that_are_not_finite_are_refused(value: Any) -> None:
+    with pytest.raises(ObjectiveError, match="return a finite number"):
+        evaluate(value)
+
+
+def test_only_the_objective_runs_inside_the_guard() -> None:
+    events: list[str] = []
+
+    @contextlib.contextmanager
+    def guard() -> Any:
+        events.append("enter")
+        yield
+        events.append("exit")
+
+    def objective(trial: optuna.Trial) -> float:
+        events.append("objective")
+        return trial.suggest_float("x", 0, 1)
+
+    Task(objective, None).evaluate(new_trial(), guard())
+    assert events == ["enter", "objective", "exit"]
+
+
+def test_a_file_may_import_its_neighbours_and_its_classes_can_be_pickled(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_task.py").write_text("low = -1.0\n")
+    file = tmp_path / "task_with_neighbour.py"
+    file.write_text(
+        "import addtree as at, neighbour_of_task\n"
+        "space = at.Space(x=at.Real(neighbour_of_task.low, 1))\n"
+        "class Thing: pass\n"
+        "def objective(config): return config['x']\n"
+    )
+    before = list(sys.path)
+    try:
+        task = load_task(file)
+        assert task.space == Space(x=Real(-1, 1))
+        thing = task.objective.__globals__["Thing"]  # type: ignore[attr-defined]
+        assert pickle.loads(pickle.dumps(thing)) is thing
+    finally:
+        sys.modules.pop("task_with_neighbour", None)
+        sys.modules.pop("neighbour_of_task", None)
+    assert sys.path == before
+
+
+def test_a_task_must_be_a_python_file(tmp_path: Path) -> None:
+    file = tmp_path / "task.txt"
+    file.write_text("space = 1\n")
+    with pytest.raises(TaskError, match=r"is not a Python file; give one that ends in \.py"):
+        load_task(file)
+
+
+def test_a_space_is_read_from_python_and_from_json(tmp_path: Path) -> None:
+    python, stored = tmp_path / "some_space.py", tmp_path / "space.json"
+    python.write_text("import addtree as at\nspace = at.Space(x=at.Real(0, 1))\n")
+    stored.write_text(json.dumps(SPACE.to_dict()))
+    assert load_space(python) == Space(x=Real(0, 1))
+    assert load_space(stored) == SPACE
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("missing.py", None, "is not a file"),
+        ("empty.py", "", "has no `space`"),
+        ("broken.json", "{", "does not describe a space"),
+        ("wrong.json", '{"x": {"type": "complex"}}', "does not describe a space"),
+    ],
+)
+def test_files_without_a_space_are_refused(name: str, text: str | None, message: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(TaskError, match=message):
+        load_space(tmp_path / name)

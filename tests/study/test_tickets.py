@@ -1,0 +1,120 @@
+"""Tickets: each is claimed once, and a lost trial is run again once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from addtree import Real, Space
+from addtree.optuna import AddTreeSampler
+from addtree.study.storage import open_storage
+from addtree.study.studies import open_study, progress
+from addtree.study.tickets import any_claimed, claim, is_lost, release, release_abandoned
+
+SPACE = Space(x=Real(-1, 1))
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+def open_at(url: str) -> optuna.Study:
+    return open_study(open_storage(url), "s", SPACE, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # threads share the warning filters
+def test_each_ticket_is_claimed_once_and_never_more_than_the_total(url: str) -> None:
+    open_at(url)
+    claimed: list[int] = []
+
+    def claim_all() -> None:
+        study = open_at(url)
+        while (trial := claim(study, 40)) is not None:
+            claimed.append(trial.number)
+
+    threads = [threading.Thread(target=claim_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(claimed) == list(range(40))
+
+
+def test_a_released_trial_gets_one_new_ticket(url: str) -> None:
+    study = open_at(url)
+    first, second = claim(study, 2), claim(study, 2)
+    assert first is not None
+    assert second is not None
+    x = first.suggest_float("x", -1, 1)
+    assert second.suggest_float("x", -1, 1) != x
+    assert claim(study, 2) is None
+    assert release(study, study.get_trials()[0])
+    again = claim(study, 2)
+    assert again is not None
+    assert again.suggest_float("x", -1, 1) == x
+    assert not release(study, study.get_trials()[0])  # it has finished
+    assert release(study, study.get_trials()[2])
+    assert claim(study, 2) is None  # a second loss is a failure
+    assert [is_lost(t) for t in study.get_trials()] == [True, False, False]
+    assert progress(study).finished == 1
+    assert progress(study).error == "its worker died or was interrupted twice"
+
+
+def test_a_lost_trial_says_nothing_about_its_configuration(url: str) -> None:
+    """The sampler treats it as a trial without parameters; it would learn from one that failed."""
+
+    def next_after(name: str, params: dict[str, float], attrs: dict[str, bool]) -> float:
+        study = optuna.create_study(study_name=name, storage=storage, sampler=AddTreeSampler(SPACE, seed=0))
+        study.optimize(lambda trial: trial.suggest_float("x", -1, 1) ** 2, n_trials=12)
+        distributions = {name: optuna.distributions.FloatDistribution(-1, 1) for name in params}
+        study.add_trial(
+            optuna.create_trial(state=TrialState.FAIL, params=params, distributions=distributions, system_attrs=attrs)
+        )
+        return study.ask().suggest_float("x", -1, 1)
+
+    storage = optuna.storages.InMemoryStorage()
+    suggested = next_after("empty", {}, {})
+    assert next_after("lost", {"x": suggested}, {"addtree:lost": True}) == suggested
+    assert next_after("failed", {"x": suggested}, {}) != suggested
+
+
+def test_only_trials_of_dead_workers_are_released(url: str) -> None:
+    study = open_at(url)
+    for _ in range(3):
+        assert claim(study, 10) is not None
+    owner = study.get_trials()[0].system_attrs["addtree:owner"]
+    dead = {**owner, "pid": _unused_pid()}
+    elsewhere = {**dead, "host": "another-machine"}
+    ids = [t._trial_id for t in study.get_trials()]
+    study._storage.set_trial_system_attr(ids[1], "addtree:owner", dead)
+    study._storage.set_trial_system_attr(ids[2], "addtree:owner", elsewhere)
+    assert release_abandoned(study) == 1
+    assert [t.state for t in study.get_trials()][:3] == [TrialState.RUNNING, TrialState.FAIL, TrialState.RUNNING]
+    if owner["since"] is not None:  # Linux tells when a process started, so a reused process id is recognized
+        study._storage.set_trial_system_attr(ids[0], "addtree:owner", {**owner, "since": "1"})
+        assert release_abandoned(study) == 1
+
+
+def _unused_pid() -> int:
+    for pid in range(4_000_000, 2**31):
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return pid
+        except PermissionError:
+            continue
+    raise AssertionError("every process id is in use")
+
+
+def test_a_trial_that_a_person_asked_for_is_not_claimed(url: str) -> None:
+    study = open_at(url)
+    study._storage.create_new_trial(study._study_id)
+    assert not any_claimed(study)
+    assert claim(study, 2) is not None
+    assert any_claimed(study)

@@ -1,0 +1,141 @@
+"""Workers: they stop at the total, survive failures, and give trials back when they are interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from addtree import Real, Space
+from addtree.study.storage import open_storage
+from addtree.study.studies import open_study, progress
+from addtree.study.task import Task
+from addtree.study.tickets import claim
+from addtree.study.worker import Interrupt, interrupt_on, run_trial, work
+
+SPACE = Space(x=Real(-1, 1))
+TASK = Task(lambda config: config["x"] ** 2, SPACE)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> optuna.Study:
+    return open_study(open_storage(str(tmp_path / "study.db")), "s", SPACE, seed=0)
+
+
+def test_an_interrupt_gives_the_trial_back(study: optuna.Study) -> None:
+    interrupt = Interrupt()
+    n_calls = 0
+
+    def objective(config: dict[str, Any]) -> float:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 3:
+            interrupt.request()
+        return float(config["x"])
+
+    with pytest.raises(KeyboardInterrupt):
+        work(study, Task(objective, SPACE), total=10, interrupt=interrupt)
+    assert progress(study).complete == 2
+    assert progress(study).running == 0
+    work(study, Task(objective, SPACE), total=10)
+    assert progress(study).complete == 10
+    assert len({t.params["x"] for t in study.get_trials() if t.state == TrialState.COMPLETE}) == 10
+
+
+def test_an_interrupt_waits_until_the_objective_runs() -> None:
+    interrupt = Interrupt()
+    interrupt.check()
+    interrupt.request()  # outside the objective, nothing is raised
+    with pytest.raises(KeyboardInterrupt):
+        interrupt.check()
+    with pytest.raises(KeyboardInterrupt), interrupt:
+        raise AssertionError("the objective must not start")
+
+
+def test_a_signal_becomes_an_interrupt_and_its_handler_comes_back() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with interrupt_on(signal.SIGTERM) as interrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert interrupt.requested
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # a second signal would end the process
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_signals_are_left_alone_outside_the_main_thread() -> None:
+    handlers: list[Any] = []
+
+    def inside() -> None:
+        with interrupt_on(signal.SIGTERM):
+            handlers.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_a_worker_does_not_wait_for_a_person(study: optuna.Study) -> None:
+    study._storage.create_new_trial(study._study_id)  # a person asked for it and has not told its value
+    work(study, TASK, total=3)
+    assert progress(study).complete == 2
+
+
+def test_no_trial_starts_after_the_deadline(study: optuna.Study) -> None:
+    work(study, TASK, total=3, deadline=time.monotonic() - 1)
+    assert study.get_trials() == []
+
+
+def test_a_worker_stops_early_when_it_is_told_to(study: optuna.Study) -> None:
+    work(study, TASK, total=10, should_stop=lambda study: progress(study).finished == 4)
+    assert progress(study).finished == 4
+
+
+def test_a_failed_trial_says_why(study: optuna.Study) -> None:
+    trial = claim(study, 1)
+    assert trial is not None
+    run_trial(study, trial, Task(lambda config: 1 / 0, SPACE), Interrupt())
+    assert progress(study).failed == 1
+    assert progress(study).error == "ZeroDivisionError: division by zero"
+
+
+def test_a_pruned_trial_counts(study: optuna.Study) -> None:
+    def objective(config: dict[str, Any]) -> float:
+        raise optuna.TrialPruned
+
+    work(study, Task(objective, SPACE), total=2)
+    assert progress(study).pruned == 2
+    assert progress(study).failed == 0
+
+
+def test_a_journal_works_as_well(tmp_path: Path) -> None:
+    study = open_study(open_storage(str(tmp_path / "study.journal")), "s", SPACE, seed=0)
+    work(study, TASK, total=12)
+    assert progress(study).complete == 12
+
+
+def test_a_running_trial_has_a_heartbeat(study: optuna.Study) -> None:
+    """Without one, other machines could not tell a slow worker from a dead one."""
+    backend = study._storage._backend  # type: ignore[attr-defined]
+
+    def n_heartbeats() -> int:
+        with backend.engine.connect() as connection:
+            return int(connection.exec_driver_sql("SELECT COUNT(*) FROM trial_heartbeats").scalar())
+
+    def objective(config: dict[str, Any]) -> float:
+        deadline = time.monotonic() + 30
+        while n_heartbeats() == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return float(n_heartbeats())
+
+    work(study, Task(objective, SPACE), total=1)
+    assert study.trials[0].value == 1.0
