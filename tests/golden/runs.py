@@ -1,8 +1,8 @@
 """Runs of the optimizer and the sampler, printed as JSON: `python tests/golden/runs.py LENGTH NAME [NAME ...]`.
 
-The script uses only the public interface, so that it also runs on earlier commits. `RUNS` names the runs: three problems,
-each declared and define-by-run, and the paper's mode. None of the problems has an integer, because earlier commits drew
-integers from another distribution.
+The script uses only the public interface, so that it also runs on earlier commits. `RUNS` names the runs: three
+problems, each declared and define-by-run, and the paper's mode. None of the problems has an integer, because earlier
+commits drew integers from another distribution.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The suggestions of fixed seeds stay what they are. A change that means to alter them records them anew (see `update`)."""
+"""The suggestions of fixed seeds stay what they are; a change that means to alter them records them anew (`update`)."""
 
 import json
 import math

@@ -18,7 +18,7 @@ import pytest
 from addtree import cli
 from addtree.study.storage import storage_at
 from addtree.study.studies import load_study
-from addtree.study.task import load
+from addtree.study.task import load_task
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -127,7 +127,7 @@ def example(name: str) -> Any:
 @pytest.mark.parametrize("name", ["cash", "pipeline"])
 def test_objectives_of_examples_take_any_configuration(name: str) -> None:
     np = pytest.importorskip("numpy")
-    target = load(ROOT / "examples" / f"{name}.py")
+    target = load_task(ROOT / "examples" / f"{name}.py")
     assert target.space is not None
     rng = np.random.default_rng(0)
     seen: set[str] = set()
@@ -142,7 +142,7 @@ def test_objectives_of_examples_take_any_configuration(name: str) -> None:
 @pytest.mark.skipif("ADDTREE_DATA" not in os.environ, reason="MNIST: set ADDTREE_DATA to a folder that contains mnist/")
 def test_the_compression_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    target = load(ROOT / "examples" / "compression.py")
+    target = load_task(ROOT / "examples" / "compression.py")
     assert target.space is not None
     assert target.space.n_paths == 4
     whole = {"method1": "wp", "threshold1": 0.0, "method2": "wp", "threshold2": 0.0}

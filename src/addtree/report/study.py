@@ -13,7 +13,8 @@ from addtree.report.records import Record, State
 from addtree.report.summary import Report, build
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.space import Choice, Space
-from addtree.study.studies import ERROR, is_lost, space_of
+from addtree.study.studies import space_of
+from addtree.study.tickets import ERROR, is_lost
 
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "done",
