@@ -65,7 +65,8 @@ class AddTreeGP:
         values, X = _values(configs, y), self._encoding.encode(configs)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
-        self._surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
+        surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
+        self._surrogate = surrogate.with_data(X, values)  # for its precision
         return self
 
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:

@@ -133,7 +133,11 @@ class Surrogate:
         return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
 
     def with_data(self, X: Array, y: Array) -> Surrogate:
-        """The same θ and transform with observations y at rows X instead of the present ones."""
+        """The same θ and transform with observations y at rows X instead of the present ones.
+
+        The covariance of the observations is computed like that of a query with them, so that rounding errors cancel.
+        `fit` reuses its Gram matrix instead, which is faster.
+        """
         rows, z = self.kernel.rows(X), self.transform.forward(y)
         return replace(self, posterior=Posterior.from_data(self.kernel, self.posterior.hyper, rows, z))
 
