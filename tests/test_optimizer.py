@@ -107,6 +107,23 @@ def test_the_best_is_the_largest_when_maximizing():
     assert optimizer.best.value == 3.0
 
 
+# ------------------------------------------------------------------ queries
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=lambda s: s["acquisition"])
+def test_a_query_never_changes_a_later_answer(settings):
+    quiet, curious = (Optimizer(SPACE, seed=2, n_initial=5, **settings) for _ in range(2))
+    for _ in range(16):
+        for optimizer in (quiet, curious):
+            trial = optimizer.ask()
+            optimizer.tell(trial, objective(trial.config))
+        recommended = [curious.recommend() for _ in range(2)]
+        suggested = [curious.suggest(turn) for turn in (3, 50, 3)]
+        assert recommended[0] == recommended[1]
+        assert suggested[0] == suggested[2]
+    assert [trial.config for trial in quiet.trials] == [trial.config for trial in curious.trials]
+
+
 # ------------------------------------------------------------------ ask and tell
 
 

@@ -142,16 +142,22 @@ class Optimizer:
 
     def _ask_one(self) -> Trial:
         self._asks += 1
-        return self.expect(self.suggest(self._asks))
+        return self.expect(self.suggest(self._asks, keep_fit=True))
 
-    def suggest(self, turn: int, *, pending: Sequence[Config] = ()) -> dict[str, Any]:
+    def suggest(self, turn: int, *, pending: Sequence[Config] = (), keep_fit: bool = False) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
-        The randomness of a suggestion depends on the seed and the turn alone. `ask` counts turns by itself; a caller
-        with a number of its own for each trial, one that several processes agree on, gives that. `pending` are
-        configurations under evaluation just now that were not asked for here; nothing remains of them afterwards.
+        The randomness of a suggestion depends only on the seed and the turn. `ask` counts turns by itself. A caller
+        that numbers its trials, in an order that several processes agree on, gives that number.
+
+        pending   configurations that are being evaluated but were not asked for here; they are not recorded
+        keep_fit  keep the model if it was fitted again, as `ask` does: later fits start from it. By default this is a
+                  pure query: it changes no later answer
         """
-        return self._encoding.decode(self._suggest(turn, self._rng(turn), self._encoding.encode(pending)))
+        row, surrogate = self._suggest(turn, self._encoding.encode(pending))
+        if keep_fit:
+            self._surrogate = surrogate
+        return self._encoding.decode(row)
 
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
@@ -164,20 +170,24 @@ class Optimizer:
         self._taken.update(self._encoding.keys(row))
         return trial
 
-    def _suggest(self, turn: int, rng: np.random.Generator, elsewhere: Array) -> Array:
+    def _suggest(self, turn: int, elsewhere: Array) -> tuple[Array, Surrogate | None]:
+        """The row to evaluate next, and the model as it was last fitted."""
+        rng, surrogate = self._rng(turn), self._surrogate
         taken = self._taken.union(self._encoding.keys(elsewhere))
         known = len(self._trials) + len(elsewhere)
         if known < self._n_initial:
             row = np.asarray(self._design[known])
             if self._encoding.keys(row[None])[0] not in taken:
-                return row
+                return row, surrogate
         elif any(trial.state == "done" for trial in self._trials.values()):
-            surrogate, X, y = self._conditioned(rng, elsewhere)
-            observed = Observed(self._encoding, X, y, taken)
-            found = suggest(self._policy, surrogate.posterior, observed, turn=turn, rng=rng)
+            X, y = self._observations(len(self._told))
+            surrogate = self._fitted(X, y, rng)
+            pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+            posterior = _conditioned(surrogate, X, y, [*pending, *elsewhere]).posterior
+            found = suggest(self._policy, posterior, Observed(self._encoding, X, y, taken), turn=turn, rng=rng)
             if found is not None:
-                return found
-        return self._anything_new(taken, rng)
+                return found, surrogate
+        return self._anything_new(taken, rng), surrogate
 
     def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array:
         """A random row that is not taken; a taken one only where the space has no other."""
@@ -197,21 +207,12 @@ class Optimizer:
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return X, np.where(np.isnan(y), worst, y)
 
-    def _conditioned(self, rng: np.random.Generator, elsewhere: Array) -> tuple[Surrogate, Array, Array]:
-        """The model of what was told, with pending trials at their own means; and the X and y told."""
-        n = len(self._told)
-        X, y = self._observations(n)
+    def _fitted(self, X: Array, y: Array, rng: np.random.Generator) -> Surrogate:
+        """The model, fitted again if that is due."""
         if self._surrogate is None:
             settings = self._fit_settings
-            self._surrogate = Surrogate.fit(self._specification, self._kernel, X, y, settings=settings, rng=rng)
-        elif self._surrogate.is_due(n):
-            self._surrogate = self._surrogate.refit(X, y, rng=rng)
-        surrogate, n_fitted = self._surrogate, self._surrogate.n_fitted
-        if n > n_fitted:
-            surrogate = surrogate.condition(X[n_fitted:], y[n_fitted:])
-        pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
-        pending += list(elsewhere)
-        return surrogate.expect(np.array(pending)) if pending else surrogate, X, y
+            return Surrogate.fit(self._specification, self._kernel, X, y, settings=settings, rng=rng)
+        return self._surrogate.refit(X, y, rng=rng) if self._surrogate.is_due(len(y)) else self._surrogate
 
     # ------------------------------------------------------------------ tell
 
@@ -263,13 +264,16 @@ class Optimizer:
         return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
 
     def recommend(self) -> Trial:
-        """The finished trial with the best mean under the model: where values are noisy, a safer choice than `best`."""
+        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
         best = self.best
-        surrogate, X, _ = self._conditioned(self._rng(self._asks + 1), np.empty((0, self._encoding.n_columns)))
+        if self._specification.noise == 0:
+            return best
+        X, y = self._observations(len(self._told))
+        pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+        surrogate = _conditioned(self._fitted(X, y, self._rng(self._asks + 1)), X, y, pending)
         done = [i for i, number in enumerate(self._told) if self._trials[number].state == "done"]
         means = surrogate.predict(X[done])[0]
-        found = self._trials[self._told[done[int(np.argmin(means))]]]
-        return best if self._specification.noise == 0 else found
+        return self._trials[self._told[done[int(np.argmin(means))]]]
 
     # ------------------------------------------------------------------ save and load
 
@@ -322,6 +326,14 @@ class Optimizer:
                 f"{os.fspath(path)} is damaged ({error!r}); restore it from a copy, or start anew"
             ) from error
         return optimizer
+
+
+def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Array]) -> Surrogate:
+    """A model with the observations told since it was fitted, and with pending rows at their own means."""
+    n = surrogate.n_fitted
+    if len(y) > n:
+        surrogate = surrogate.condition(X[n:], y[n:])
+    return surrogate.expect(np.array(pending)) if len(pending) else surrogate
 
 
 def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:

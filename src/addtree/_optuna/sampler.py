@@ -281,7 +281,7 @@ class _Memory:
         pending = [config for _, config in self._pending(trial.number)]
         config = self._spread(pending, rng) if self._declared is None else None
         if config is None:
-            config = self.optimizer.suggest(trial.number + 1, pending=pending)  # Optimizer.ask counts from 1
+            config = self.optimizer.suggest(trial.number + 1, pending=pending, keep_fit=True)  # Optimizer.ask counts from 1
         return self.translation.params(config)
 
     def _spread(self, pending: list[dict[str, Any]], rng: np.random.Generator) -> dict[str, Any] | None:
