@@ -159,7 +159,17 @@ def test_which_trials_fit_an_inferred_space() -> None:
 def test_a_value_outside_of_the_present_range_is_not_a_configuration() -> None:
     layers = IntDistribution(1, 2)
     trials = [trial({"n": n, **{f"u{i}": 0.5 for i in range(n)}}, {"n": layers}) for n in (1, 2)]
-    with pytest.raises(ConfigError, match="'n': 7 is not in IntDistribution"):
+    with pytest.raises(ConfigError, match="'n': 7 is not a value of IntDistribution"):
         Inferred(trials).config({"n": 7}, complete=True)
     with pytest.raises(ConfigError, match=r"'u0': 7\.0 is out of bounds"):
         Inferred(trials).config({"n": 1, "u0": 7}, complete=True)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"model": "unknown"}, {"model": "svm", "k": "text"}, {"model": "svm", "k": float("nan")}]
+)
+def test_a_value_of_another_kind_is_not_a_configuration(wrong: dict[str, Any]) -> None:
+    distributions = {"model": MODEL, "k": IntDistribution(0, 8, step=2)}
+    inferred = Inferred([trial({"model": model, "k": 2}, distributions) for model in MODEL.choices])
+    with pytest.raises(ConfigError, match=f"'{list(wrong)[-1]}': .* is not a value of"):
+        inferred.config(wrong, complete=True)

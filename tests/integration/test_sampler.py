@@ -235,6 +235,17 @@ def test_enqueued_configurations_are_not_changed() -> None:
     assert study.trials[4].params["x1"] == 0
 
 
+def test_an_enqueued_value_of_another_kind_does_not_stop_other_trials() -> None:
+    """Optuna refuses the enqueued value when its trial asks for it. Until then the trial waits, and others run."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(define_by_run, n_trials=3)
+    other = optuna.Trial(study, study._storage.create_new_trial(study._study_id))
+    study.enqueue_trial({"x1": "unknown"})
+    assert define_by_run(other) > 0
+    with pytest.raises(ValueError, match="'unknown' not in"):
+        define_by_run(study.ask())
+
+
 def test_suggestions_stay_within_a_range_that_depends_on_another_parameter() -> None:
     def objective(trial: optuna.Trial) -> float:
         high = trial.suggest_int("high", 1, 5)

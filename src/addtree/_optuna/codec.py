@@ -119,12 +119,15 @@ class Codec:
         return Gate(int(self.n_values), ordered=ordered, seen=seen)
 
     def position(self, value: Any) -> int:
-        """The position of a value among the values, from 0."""
+        """The position of a value among the values, from 0, or a ConfigError if it is of another kind."""
         d = known(self.distribution)
-        if isinstance(d, CategoricalDistribution):
-            return int(d.to_internal_repr(value))
-        position: int = round((value - d.low) / (d.step or 1))
-        return position
+        try:
+            if isinstance(d, CategoricalDistribution):
+                return int(d.to_internal_repr(value))
+            position: int = round((value - d.low) / (d.step or 1))
+            return position
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(f"{value!r} is not a value of {d}") from None
 
     def value(self, position: int) -> Any:
         """The value at a position."""
@@ -254,7 +257,9 @@ class Inferred:
                     raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
                 config[name] = position = self._to_ours(name, params)
                 if not 0 <= position < len(options):
-                    raise ConfigError(f"parameter {name!r}: {params[name]!r} is not in {self.distributions[name]}")
+                    raise ConfigError(
+                        f"parameter {name!r}: {params[name]!r} is not a value of {self.distributions[name]}"
+                    )
                 queue.append(options[position])
         return self.space.validate(config)
 
@@ -262,7 +267,12 @@ class Inferred:
         """The value of a parameter in our space; the default if it is missing."""
         if name not in params:
             return self._defaults[name]
-        return self._codecs[name].position(params[name]) if name in self._has_positions else params[name]
+        if name not in self._has_positions:
+            return params[name]
+        try:
+            return self._codecs[name].position(params[name])
+        except ConfigError as error:
+            raise ConfigError(f"parameter {name!r}: {error}") from None
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The configuration in Optuna's values."""
