@@ -115,6 +115,7 @@ def test_a_parameter_that_no_gate_explains_is_filled_in() -> None:
         ([(0, 10), (0, 10), (0, 5)], (0, 5)),  # The user narrowed the range.
         ([(0, 10), (20, 30)], (20, 30)),
         ([(0, 3), (0, 7), (0, 3), (0, 5)], (0, 7)),  # The range depends on another parameter.
+        ([(0, 3), (0, 7), (0, 3)], (0, 7)),  # It does so whenever an earlier range returns.
     ],
 )
 @pytest.mark.parametrize("kind", [FloatDistribution, IntDistribution])

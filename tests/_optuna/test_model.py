@@ -103,6 +103,17 @@ def test_a_declared_space_gives_what_the_optimizer_gives() -> None:
     assert model.suggest(12, np.random.default_rng(0)) == optimizer.suggest(13)
 
 
+def test_an_inferred_space_uses_the_optimizer_once_the_startup_is_over() -> None:
+    study, history = study_of(random_trials(12))
+    translation = Inferred(study.trials)
+    model = StudyModel(translation, history, Settings(None, 0, 4), sign=1.0)
+    model.tell_new()
+    optimizer = Optimizer(translation.space, seed=0, n_initial=1)
+    for done in study.trials:
+        optimizer.tell(translation.config(done.params, complete=True), done.value)
+    assert model.suggest(12, np.random.default_rng(0)) == translation.params(optimizer.suggest(13))
+
+
 def test_the_first_feasible_trial_changes_the_scale() -> None:
     """Violations told before it are scored again, as if all trials had been read at once."""
 

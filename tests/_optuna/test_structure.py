@@ -36,6 +36,7 @@ def test_a_categorical_gate_is_preferred_to_a_number() -> None:
 
 
 def test_of_two_equal_gates_the_nearer_one_is_preferred() -> None:
-    trials = [ObservedTrial({"far": 0, "near": 0, "x": None}), ObservedTrial({"far": 1, "near": 1})]
+    with_x = ObservedTrial({"far": 0, "near": 0, "x": None})
     gates = {"far": Gate(2, ordered=False), "near": Gate(2, ordered=False)}
-    assert infer_parents(trials, gates)["x"] == {("near", 0)}
+    assert infer_parents([with_x, ObservedTrial({"far": 1, "near": 1})], gates)["x"] == {("near", 0)}
+    assert infer_parents([ObservedTrial({"near": 1, "far": 1}), with_x], gates)["x"] == {("near", 0)}

@@ -133,6 +133,16 @@ def test_trials_that_are_hidden_or_shown_late_are_read_when_they_appear() -> Non
     assert history.read(study) == []
 
 
+def test_a_storage_may_show_fewer_trials_than_before() -> None:
+    study, history = ListedStudy([looked_at(0), looked_at(1, TrialState.RUNNING)]), TrialHistory()
+    history.read(study)
+    study.listed = [looked_at(0)]
+    assert history.read(study) == []
+    assert history.unfinished == []
+    study.listed = [looked_at(0), looked_at(1)]
+    assert numbers(history.read(study)) == [1]
+
+
 def test_the_distribution_of_the_newest_trial_counts() -> None:
     """Newest by number: that is the trial that was started last, not the one that finished last."""
     study, history = optuna.create_study(), TrialHistory()
