@@ -34,8 +34,8 @@ Distribution: TypeAlias = CategoricalDistribution | FloatDistribution | IntDistr
 # ---------------------------------------------------------------------- distributions and domains
 
 
-def known(distribution: BaseDistribution) -> Distribution:
-    """The distribution with its type made known, or a TypeError if Optuna has added another type."""
+def narrow_type(distribution: BaseDistribution) -> Distribution:
+    """The same distribution with a narrower static type, or a TypeError if its type is unknown to addtree."""
     if isinstance(distribution, (CategoricalDistribution, FloatDistribution, IntDistribution)):
         return distribution
     raise TypeError(f"{distribution!r} is of type {type(distribution).__name__}, which addtree cannot convert")
@@ -62,7 +62,7 @@ def to_domain(distribution: BaseDistribution) -> Parameter:
     >>> to_domain(CategoricalDistribution(["a", "b"]))
     Categorical(values=('a', 'b'))
     """
-    d = known(distribution)
+    d = narrow_type(distribution)
     if isinstance(d, CategoricalDistribution):
         return Categorical(tuple(d.choices))
     if isinstance(d, IntDistribution):
@@ -83,7 +83,7 @@ class Codec:
     @property
     def by_position(self) -> bool:
         """Whether the domain holds the positions of the values rather than the values."""
-        d = known(self.distribution)
+        d = narrow_type(self.distribution)
         if isinstance(d, FloatDistribution):
             return d.step is not None
         return isinstance(d, CategoricalDistribution) or d.step != 1
@@ -91,7 +91,7 @@ class Codec:
     @property
     def n_values(self) -> float:
         """The number of values; infinite for a continuous range."""
-        d = known(self.distribution)
+        d = narrow_type(self.distribution)
         if isinstance(d, CategoricalDistribution):
             return len(d.choices)
         return math.inf if d.step is None else round((d.high - d.low) / d.step) + 1
@@ -120,7 +120,7 @@ class Codec:
 
     def position(self, value: Any) -> int:
         """The position of a value among the values, from 0, or a ConfigError if it is of another kind."""
-        d = known(self.distribution)
+        d = narrow_type(self.distribution)
         try:
             if isinstance(d, CategoricalDistribution):
                 return int(d.to_internal_repr(value))
@@ -131,7 +131,7 @@ class Codec:
 
     def value(self, position: int) -> Any:
         """The value at a position."""
-        d = known(self.distribution)
+        d = narrow_type(self.distribution)
         if isinstance(d, CategoricalDistribution):
             return d.choices[position]
         if isinstance(d, IntDistribution):

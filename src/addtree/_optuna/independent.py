@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from addtree._optuna.codec import known
+from addtree._optuna.codec import narrow_type
 
 
 def nearest_value(distribution: BaseDistribution, value: Any) -> Any:
     """The value of a distribution that is nearest to one that may lie outside; None if no value is comparable."""
-    d = known(distribution)
+    d = narrow_type(distribution)
     if isinstance(d, CategoricalDistribution):
         return value if value in d.choices else None
     if isinstance(value, (str, bool)) or value is None:
@@ -30,7 +30,7 @@ def draw_value(distribution: BaseDistribution, counts: Mapping[float, int], rng:
 
     counts  how often each value occurred so far, by its internal representation
     """
-    d = known(distribution)
+    d = narrow_type(distribution)
     if isinstance(d, CategoricalDistribution):
         occurred = np.array([counts.get(float(i), 0) for i in range(len(d.choices))])
         return d.choices[int(rng.choice(np.flatnonzero(occurred == occurred.min())))]
