@@ -1,18 +1,18 @@
-"""Spaces from ConfigSpace and back.
+"""Conversion of spaces from and to ConfigSpace.
 
     ConfigSpace                              addtree
     uniform float, integer (log too)         Real, Integer
-    normal, beta                             Real, Integer of the same bounds (the prior is not used)
+    normal, beta                             Real, Integer with the same bounds (the prior is not used)
     categorical, ordinal                     Categorical (weights and order are not used)
     constant                                 Categorical with one value
     a discrete parent of conditions          Choice; an integer becomes a choice of its values
-    equals, not equals, in, less, greater    the options of the parent that hold the child
-    and                                      where one parent implies the others: `kernel=rbf and model=svm`
-    or                                       where the ways exclude each other
+    equals, not equals, in, less, greater    the options of the parent that open the child
+    and                                      only if one condition implies the others: `kernel=rbf and model=svm`
+    or                                       only if the conditions exclude each other
     forbidden clauses                        not represented: an error, or left to `is_allowed`
 
-Values are the same on both sides, so a configuration of one is a configuration of the other: `space.validate(dict(c))`
-and `Configuration(cs, values=config)`.
+Both sides use the same values, so a configuration of one is a configuration of the other: `space.validate(dict(c))` and
+`Configuration(cs, values=config)`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ import ConfigSpace as CS  # noqa: N817 - its own documentation's name for it
 import numpy as np
 from ConfigSpace.exceptions import ForbiddenValueError
 
-from addtree._optuna.structure import MAX_OPTIONS, Gate, Parent, hang
 from addtree.errors import SpaceError
+from addtree.space.assembly import MAX_OPTIONS, Gate, Parents, assemble_strictly
 from addtree.space.parameters import Categorical, Integer, Parameter, Real, Scalar
 from addtree.space.space import Choice, Space
-
-_Hangs = frozenset[Parent]
 
 
 def from_configspace(cs: CS.ConfigurationSpace, *, ignore_forbidden: bool = False) -> Space:
     """The same space as an addtree `Space`, or a SpaceError that says what cannot be represented and why.
 
-    ignore_forbidden  leave forbidden clauses out; check configurations with `is_allowed`, tell the others as failed
+    ignore_forbidden  leave out the forbidden clauses; check each configuration with `is_allowed`, and tell a forbidden
+                      one as failed
 
     >>> cs = CS.ConfigurationSpace({"model": ["svm", "tree"], "C": (0.1, 10.0)})
     >>> _ = cs.add(CS.EqualsCondition(cs["C"], cs["model"], "svm"))
@@ -52,13 +51,13 @@ def from_configspace(cs: CS.ConfigurationSpace, *, ignore_forbidden: bool = Fals
             "use ignore_forbidden=True and tell configurations that are not is_allowed(cs, config) as failed"
         )
     domains = {name: _domain(hyperparameter) for name, hyperparameter in cs.items()}
-    hangs = _Conditions(cs).all()
-    parents = {parent[0] for found in hangs.values() for parent in found if parent is not None}
-    gates = {name: Gate(len(values), ordered=False, labels=values) for name in parents if (values := _values(cs[name]))}
+    parents = _Conditions(cs).all_parents()
+    names = {parent[0] for found in parents.values() for parent in found if parent is not None}
+    gates = {name: Gate(len(values), ordered=False, labels=values) for name in names if (values := _values(cs[name]))}
     try:
-        return hang(hangs, domains, gates, lambda name: set())
+        return assemble_strictly(parents, domains, gates)
     except SpaceError as error:
-        raise SpaceError(f"the conditions form no tree of choices: {error}") from None
+        raise SpaceError(f"the conditions do not form a tree of choices: {error}") from None
 
 
 def to_configspace(space: Space) -> CS.ConfigurationSpace:
@@ -70,20 +69,20 @@ def to_configspace(space: Space) -> CS.ConfigurationSpace:
     """
     cs = CS.ConfigurationSpace()
     cs.add(_hyperparameter(name, domain) for name, domain in space.variables.items())
-    for name, condition in space.conditions.items():
+    for name, locations in space.conditions.items():
         options: dict[str, list[int]] = {}
-        for location in condition:
+        for location in locations:
             if location:
                 choice, option = location[-1]
                 options.setdefault(choice, []).append(option)
-        ways = [_condition(cs, name, choice, space, chosen) for choice, chosen in options.items()]
-        if ways:
-            cs.add(ways[0] if len(ways) == 1 else CS.OrConjunction(*ways))
+        conditions = [_condition(cs[name], cs[choice], chosen) for choice, chosen in options.items()]
+        if conditions:
+            cs.add(conditions[0] if len(conditions) == 1 else CS.OrConjunction(*conditions))
     return cs
 
 
 def default_config(cs: CS.ConfigurationSpace) -> dict[str, Any]:
-    """The default configuration as a plain dict: a good one to evaluate and tell first."""
+    """The default configuration as a plain dict. It is a good configuration to evaluate first."""
     return {name: _plain(value) for name, value in dict(cs.get_default_configuration()).items()}
 
 
@@ -115,7 +114,7 @@ def _domain(h: Any) -> Parameter:
         return Integer(int(h.lower), int(h.upper), log=log)
     if isinstance(h, CS.hyperparameters.FloatHyperparameter):
         return Real(float(h.lower), float(h.upper), log=log)
-    raise SpaceError(f"parameter {h.name!r} is a {type(h).__name__}, which addtree has no domain for")
+    raise SpaceError(f"parameter {h.name!r} is a {type(h).__name__}, which addtree cannot represent")
 
 
 def _hyperparameter(name: str, domain: Parameter | Choice) -> Any:
@@ -128,7 +127,7 @@ def _hyperparameter(name: str, domain: Parameter | Choice) -> Any:
 
 
 def _values(h: Any) -> tuple[Scalar, ...] | None:
-    """The values of a hyperparameter that conditions may go by, in order; None where there are too many."""
+    """The values of a hyperparameter that can be the parent of conditions, in order; None if there are too many."""
     domain = _domain(h)
     if isinstance(domain, Categorical):
         return domain.values
@@ -140,34 +139,37 @@ def _values(h: Any) -> tuple[Scalar, ...] | None:
 # ---------------------------------------------------------------------- conditions
 
 
-def _condition(cs: CS.ConfigurationSpace, child: str, choice: str, space: Space, chosen: list[int]) -> Any:
-    values = [space.variables[choice].decode(option) for option in chosen]
+def _condition(child: Any, choice: Any, options: list[int]) -> Any:
+    """The condition that a choice, which is a categorical there, takes one of these options."""
+    values = [_plain(choice.choices[option]) for option in options]
     if len(values) == 1:
-        return CS.EqualsCondition(cs[child], cs[choice], values[0])
-    return CS.InCondition(cs[child], cs[choice], values)
+        return CS.EqualsCondition(child, choice, values[0])
+    return CS.InCondition(child, choice, values)
 
 
 class _Conditions:
-    """Where each hyperparameter hangs, by its conditions."""
+    """The conditions of a ConfigurationSpace as parents: the positions of gates that each parameter belongs to."""
 
     def __init__(self, cs: CS.ConfigurationSpace) -> None:
         self._cs = cs
-        self._known: dict[str, _Hangs] = {}
+        self._known: dict[str, Parents] = {}
 
-    def all(self) -> dict[str, _Hangs]:
-        return {name: self.of(name) for name in self._cs}
+    def all_parents(self) -> dict[str, Parents]:
+        """The parents of every parameter."""
+        return {name: self._parents(name) for name in self._cs}
 
-    def of(self, name: str) -> _Hangs:
+    def _parents(self, name: str) -> Parents:
         if name not in self._known:
             conditions = self._cs.parent_conditions_of[name]
-            self._known[name] = self._both(name, conditions) if conditions else frozenset([None])
+            self._known[name] = self._conjunction(name, conditions) if conditions else frozenset([None])
         return self._known[name]
 
-    def _where(self, name: str, condition: Any) -> _Hangs:
+    def _condition(self, name: str, condition: Any) -> Parents:
+        """Where one condition allows the parameter."""
         if isinstance(condition, CS.AndConjunction):
-            return self._both(name, condition.components)
+            return self._conjunction(name, condition.components)
         if isinstance(condition, CS.OrConjunction):
-            return frozenset().union(*(self._where(name, part) for part in condition.components))
+            return frozenset().union(*(self._condition(name, part) for part in condition.components))
         parent = condition.parent
         values = _values(parent)
         if values is None:
@@ -179,18 +181,20 @@ class _Conditions:
             (parent.name, i) for i, value in enumerate(values) if condition.satisfied_by_value({parent.name: value})
         )
 
-    def _both(self, name: str, conditions: Any) -> _Hangs:
-        """All conditions at once: fine where one of them implies the others."""
-        ways = [self._where(name, condition) for condition in conditions]
-        for way in ways:
-            if all(other is way or self._implies(way, other) for other in ways):
-                return way
+    def _conjunction(self, name: str, conditions: Any) -> Parents:
+        """Where all conditions allow the parameter at once. One of them must imply the others."""
+        allowed = [self._condition(name, condition) for condition in conditions]
+        for one in allowed:
+            if all(other is one or self._implies(one, other) for other in allowed):
+                return one
         parts = " and ".join(str(condition) for condition in conditions)
         raise SpaceError(
-            f"parameter {name!r} depends on several parents at once ({parts}), none of which decides about the others; "
+            f"parameter {name!r} depends on several parents at once ({parts}), and no condition implies the others; "
             "join those parents into one categorical, or drop a condition"
         )
 
-    def _implies(self, way: _Hangs, other: _Hangs) -> bool:
-        """Whether being at any place of `way` means being at one of `other`."""
-        return all(place in other or (place is not None and self._implies(self.of(place[0]), other)) for place in way)
+    def _implies(self, one: Parents, other: Parents) -> bool:
+        """Whether every parent in `one` is in `other`, or belongs to one that is."""
+        return all(
+            parent in other or (parent is not None and self._implies(self._parents(parent[0]), other)) for parent in one
+        )

@@ -1,4 +1,4 @@
-"""addtree inside Optuna: `AddTreeSampler` (needs `pip install 'addtree[optuna]'`)."""
+"""The Optuna sampler of addtree: `AddTreeSampler`. It needs `pip install 'addtree[optuna]'`."""
 
 from addtree._optuna.sampler import AddTreeSampler
 

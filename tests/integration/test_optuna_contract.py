@@ -1,7 +1,7 @@
-"""Optuna's own contract for samplers, inherited whole.
+"""Optuna's own tests for samplers.
 
-AddTreeSampler is single-objective, so `MultiObjectiveSamplerTestCase` does not apply: `SingleOnlySamplerTestCase`
-asserts the clear error instead.
+AddTreeSampler has one objective, so `MultiObjectiveSamplerTestCase` does not apply. `SingleOnlySamplerTestCase` asserts
+that several objectives raise a clear error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _quiet() -> None:
 
 
 class TestAfterStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
-    """With the model in use from the first trial on."""
+    """The model is used from the first trial on."""
 
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
@@ -31,13 +31,15 @@ class TestAfterStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnly
 
 
 class TestDuringStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """The model is not used yet."""
+
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
         return lambda: AddTreeSampler(seed=0)
 
 
 class TestWithAnUnrelatedSpace(BasicSamplerTestCase, SingleOnlySamplerTestCase):
-    """A declared space that knows none of the parameters asked for: everything is sampled at random, nothing fails."""
+    """The declared space has none of the suggested parameters. They are drawn at random, and nothing fails."""
 
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:

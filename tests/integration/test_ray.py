@@ -1,4 +1,4 @@
-"""Ray Tune drives AddTreeSampler, two trials at a time. Slow: Ray is large and takes its time to start."""
+"""Ray Tune runs AddTreeSampler with two trials at a time. The test is slow because Ray takes long to start."""
 
 from __future__ import annotations
 

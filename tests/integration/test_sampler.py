@@ -1,7 +1,8 @@
-"""AddTreeSampler in studies: what it learns from, what it gives, and that it can be trusted to do so again."""
+"""AddTreeSampler in whole studies: what it learns from, what it suggests, and that a seed reproduces it."""
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import optuna
 import pytest
+from optuna.distributions import IntDistribution
+from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 
 from addtree import AddTreeError, Choice, Integer, Optimizer, Real, Space
@@ -40,15 +43,15 @@ def optimized(objective: Callable[[optuna.Trial], float], n: int, **settings: An
 
 
 def test_unchanged_define_by_run_code_is_optimised_as_a_tree() -> None:
-    """The median of ten seeds, as `benchmarks/sampler.py` measures it; a single one may be slow."""
+    """The median of ten seeds, as in `benchmarks/sampler.py`; a single seed may be slow."""
     best = [optimized(define_by_run, 30, seed=seed).best_value for seed in range(10)]
     assert median(best) - 0.1 <= 10**-3.5
 
 
-def test_an_integer_that_opens_layers() -> None:
+def test_an_integer_opens_layers() -> None:
     study = optimized(layers, 40, seed=1)
     assert study.best_params["n_layers"] == 3
-    assert study.best_value <= 0.2  # three widths one step off
+    assert study.best_value <= 0.2  # Three widths are one step off.
 
 
 def test_startup_reaches_every_option() -> None:
@@ -69,7 +72,7 @@ def test_a_declared_space_gives_what_the_optimizer_gives() -> None:
         optimizer.tell(asked, trial.value)
 
 
-def test_options_that_are_whole_numbers_may_be_asked_for_as_integers() -> None:
+def test_options_that_are_whole_numbers_may_be_suggested_as_integers() -> None:
     space = Space(n=Choice({1: Space(a=Real(0, 1)), 2: Space(b=Real(0, 1))}), k=Integer(1, 9))
 
     def objective(trial: optuna.Trial) -> float:
@@ -92,8 +95,8 @@ def test_maximising_is_minimising_the_negative() -> None:
     assert params_of(least) == params_of(largest)
 
 
-def test_failed_pruned_and_foreign_trials_are_used() -> None:
-    """Half of the options crash, some trials are pruned; the best of the rest is found all the same."""
+def test_failed_and_pruned_trials_are_used() -> None:
+    """One option crashes, and another is pruned. The sampler still finds the best of the third."""
 
     def objective(trial: optuna.Trial) -> float:
         model = trial.suggest_categorical("model", ["crash", "bad", "good"])
@@ -112,8 +115,8 @@ def test_failed_pruned_and_foreign_trials_are_used() -> None:
     assert study.best_value < 1e-3
 
 
-def test_infeasible_trials_never_lead() -> None:
-    """The least value is infeasible; the best feasible one is at the border, 0.5."""
+def test_infeasible_trials_do_not_attract_the_search() -> None:
+    """The least value is infeasible. The best feasible one is at the border, 0.5."""
 
     def constraint(trial: optuna.trial.FrozenTrial) -> list[float]:
         return [0.5 - trial.params["x"]]
@@ -122,7 +125,7 @@ def test_infeasible_trials_never_lead() -> None:
     feasible = [t.value for t in study.trials if t.value is not None and t.value >= 0.5]
     assert min(feasible) < 0.52
     assert len(feasible) >= 10
-    by_trial = optuna.create_study(sampler=AddTreeSampler(seed=0))  # Optuna 5's own way to say it
+    by_trial = optuna.create_study(sampler=AddTreeSampler(seed=0))  # Optuna's own constraints give the same.
 
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0, 1)
@@ -134,7 +137,7 @@ def test_infeasible_trials_never_lead() -> None:
 
 
 def test_pending_trials_are_not_repeated() -> None:
-    """Asked without telling, a finite space gives each of its configurations once."""
+    """As long as no value is told, a finite space gives each of its configurations once."""
     study = optuna.create_study(sampler=AddTreeSampler(seed=0, n_startup_trials=2))
     asked = []
     for _ in range(12):
@@ -145,37 +148,39 @@ def test_pending_trials_are_not_repeated() -> None:
     assert len(set(asked)) == 12
 
 
-def test_what_waits_or_was_just_finished_by_another_worker_is_not_suggested() -> None:
-    """Two workers on one storage; what one does while the other is choosing is noticed."""
+class RacingStorage(InMemoryStorage):
+    """A storage in which another worker evaluates the first published suggestion before it is visible."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raced: list[dict[str, Any]] = []
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        if key.startswith("addtree:suggested") and not self.raced:
+            self.raced.append(json.loads(value))
+            other = optuna.create_trial(
+                params=self.raced[0],
+                distributions={name: IntDistribution(0, 1) for name in self.raced[0]},
+                value=1.0,
+            )
+            self.create_new_trial(self.get_study_id_from_name("s"), template_trial=other)
+        super().set_trial_system_attr(trial_id, key, value)
+
+
+def test_a_configuration_that_another_worker_just_took_is_not_suggested() -> None:
+    """The space has four configurations: one waits, one is finished by another worker, and two are left."""
     space = Space(a=Integer(0, 1), b=Integer(0, 1))
-    storage = optuna.storages.InMemoryStorage()
-    mine = optuna.create_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
-    theirs = optuna.load_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
+    storage = RacingStorage()
+    study = optuna.create_study(study_name="s", storage=storage, sampler=AddTreeSampler(space, seed=0))
+    trials = [optuna.Trial(study, storage.create_new_trial(study._study_id)) for _ in range(2)]
     waiting = {"a": 0, "b": 1}
-    ticket = optuna.create_trial(state=TrialState.WAITING, system_attrs={"fixed_params": waiting})
-    trials = [optuna.Trial(mine, storage.create_new_trial(mine._study_id)) for _ in range(2)]
-    storage.create_new_trial(mine._study_id, template_trial=ticket)
-    publish, done = AddTreeSampler._publish, []
-
-    def meanwhile(self: AddTreeSampler, study: optuna.Study, trial: optuna.trial.FrozenTrial, params: Any) -> None:
-        if study is mine and not done:  # the other worker runs the very same configuration, from start to end
-            done.append(params)
-            other = optuna.Trial(theirs, theirs._storage.create_new_trial(theirs._study_id))
-            for name, value in params.items():
-                other._fixed_params[name] = value
-                other.suggest_int(name, 0, 1)
-            theirs.tell(other, 1.0)
-        publish(self, study, trial, params)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AddTreeSampler, "_publish", meanwhile)
-        got = [{name: trial.suggest_int(name, 0, 1) for name in ("a", "b")} for trial in trials]
-    assert len(done) == 1
-    assert all(config not in got for config in (waiting, done[0]))
+    study.enqueue_trial(waiting)
+    got = [{name: trial.suggest_int(name, 0, 1) for name in ("a", "b")} for trial in trials]
+    assert all(config not in got for config in (waiting, *storage.raced))
     assert got[0] != got[1]
 
 
-def test_what_waits_counts_as_pending() -> None:
+def test_a_waiting_trial_counts_as_pending() -> None:
     space = Space(a=Integer(0, 1), b=Integer(0, 1))
     study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
     study.optimize(lambda t: t.suggest_int("a", 0, 1) + t.suggest_int("b", 0, 1), n_trials=1)
@@ -196,7 +201,7 @@ def test_threads_share_one_sampler() -> None:
     assert len({tuple(sorted(p.items())) for p in params_of(study)}) == 24
 
 
-def test_a_pickled_sampler_goes_on_and_leaves_its_memory_behind() -> None:
+def test_a_pickled_sampler_continues_and_does_not_contain_the_trials() -> None:
     study = optimized(define_by_run, 12, seed=0)
     copy = pickle.loads(pickle.dumps(study.sampler))
     assert len(pickle.dumps(copy)) < 1000
@@ -213,13 +218,13 @@ def test_one_sampler_in_two_studies() -> None:
         assert len(study.trials) == 12
 
 
-def test_a_storage_gives_the_same_as_memory(tmp_path: Path) -> None:
+def test_a_database_gives_the_same_suggestions_as_memory(tmp_path: Path) -> None:
     study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'a.db'}", sampler=AddTreeSampler(seed=0))
     study.optimize(define_by_run, n_trials=14)
     assert params_of(study) == params_of(optimized(define_by_run, 14, seed=0))
 
 
-def test_enqueued_configurations_are_run_as_they_are() -> None:
+def test_enqueued_configurations_are_not_changed() -> None:
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
     study.optimize(define_by_run, n_trials=3)
     fixed = {"x1": 1, "r9": 0.25, "x3": 0, "x6": 0.5}
@@ -230,7 +235,18 @@ def test_enqueued_configurations_are_run_as_they_are() -> None:
     assert study.trials[4].params["x1"] == 0
 
 
-def test_ranges_that_depend_on_another_parameter_are_kept() -> None:
+def test_an_enqueued_value_of_another_kind_does_not_stop_other_trials() -> None:
+    """Optuna refuses the enqueued value when its trial asks for it. Until then the trial waits, and others run."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(define_by_run, n_trials=3)
+    other = optuna.Trial(study, study._storage.create_new_trial(study._study_id))
+    study.enqueue_trial({"x1": "unknown"})
+    assert define_by_run(other) > 0
+    with pytest.raises(ValueError, match="'unknown' not in"):
+        define_by_run(study.ask())
+
+
+def test_suggestions_stay_within_a_range_that_depends_on_another_parameter() -> None:
     def objective(trial: optuna.Trial) -> float:
         high = trial.suggest_int("high", 1, 5)
         return high - trial.suggest_float("x", 0, high)

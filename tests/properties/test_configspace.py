@@ -1,4 +1,4 @@
-"""Spaces to ConfigSpace and back: the same parameters, the same conditions, the same configurations."""
+"""A space that goes to ConfigSpace and back keeps its parameters, conditions and configurations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PUBLISHED = sorted((Path(__file__).parents[1] / "data" / "configspace").glob("*.
 
 
 def random_space(rng: np.random.Generator) -> Space:
-    """A tree with up to two choices a node, parameters that some options share, and labels of several types."""
+    """A tree with up to two choices a node, parameters that options share, and labels of several types."""
     names = count()
     domains = [
         Real(0.5, 2),
@@ -48,13 +48,13 @@ def random_space(rng: np.random.Generator) -> Space:
 
 
 def conditions(space: Space) -> dict[str, Any]:
-    """When each variable is active. A choice that opens nothing is a plain categorical to ConfigSpace."""
+    """When each variable is active. ConfigSpace does not tell a choice that opens nothing from a categorical."""
     return {name: frozenset(condition) for name, condition in space.conditions.items()}
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_there_and_back(seed: int) -> None:
+def test_a_space_survives_the_round_trip(seed: int) -> None:
     rng = np.random.default_rng(seed)
     space = random_space(rng)
     cs = to_configspace(space)
@@ -63,10 +63,10 @@ def test_there_and_back(seed: int) -> None:
     for name, domain in space.variables.items():
         same = again.variables[name]
         if isinstance(domain, Choice):
-            assert (same.labels if isinstance(same, Choice) else same.values) == domain.labels  # type: ignore[union-attr]
+            assert to_configspace(Space({name: same}))[name].choices == domain.labels
         else:
             assert same == domain
-    for _ in range(5):  # a configuration of one is a configuration of the other
+    for _ in range(5):  # A configuration of one is a configuration of the other.
         config = space.sample(rng)
         CS.Configuration(cs, values=config).check_valid_configuration()
         assert again.validate(config) == again.validate(space.validate(config))
@@ -78,7 +78,7 @@ def test_there_and_back(seed: int) -> None:
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
 def test_published_spaces(path: Path) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the files are of ConfigSpace's older format
+        warnings.simplefilter("ignore")  # The files have ConfigSpace's older format.
         cs = CS.ConfigurationSpace.from_json(path)
     space = from_configspace(cs)
     form = json.loads(path.read_text())
@@ -123,7 +123,7 @@ def test_every_kind_of_hyperparameter() -> None:
         space.validate(dict(configuration))
 
 
-def test_integers_and_ordinals_that_open_something() -> None:
+def test_integers_and_ordinals_that_open_parameters() -> None:
     cs = CS.ConfigurationSpace()
     layers, size = CS.Integer("layers", (1, 4)), CS.OrdinalHyperparameter("size", ["S", "M", "L"])
     second, deep, big, not_small = (CS.Float(name, (0, 1)) for name in ("second", "deep", "big", "not_small"))
@@ -147,7 +147,7 @@ def mixed() -> tuple[CS.ConfigurationSpace, Any, Any, Any, Any]:
     return cs, a, b, x, child
 
 
-def test_or_of_ways_that_exclude_each_other() -> None:
+def test_an_or_of_conditions_that_exclude_each_other() -> None:
     cs = CS.ConfigurationSpace()
     model, kernel = CS.Categorical("model", ["svm", "gp", "tree"]), CS.Categorical("kernel", ["linear", "rbf"])
     gamma = CS.Float("gamma", (0, 1))
@@ -172,7 +172,7 @@ def test_what_cannot_be_represented_is_named() -> None:
         from_configspace(cs)
     cs, a, b, x, child = mixed()
     cs.add(CS.OrConjunction(CS.EqualsCondition(child, a, "1"), CS.EqualsCondition(child, b, "1")))
-    with pytest.raises(AddTreeError, match="no tree of choices: parameter 'child' occurs twice"):
+    with pytest.raises(AddTreeError, match="do not form a tree of choices: parameter 'child' occurs twice"):
         from_configspace(cs)
 
 

@@ -1,4 +1,4 @@
-"""Structure inference: what define-by-run code shows is what was declared."""
+"""Structure inference: the trials of define-by-run code show the space that was declared."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, IntDistribution
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree._optuna.codec import Inferred, distribution_of
-from addtree._optuna.structure import Gate, Seen, infer
+from addtree._optuna.codec import Inferred, to_distribution
 from addtree.configspace import from_configspace
 from addtree.problems import synthetic
 from addtree.space.tree import Location
@@ -26,12 +25,12 @@ from benchmarks.tasks import load, matching
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "configspace"
 
-VISITS = 6  # to every node: enough that two choices do not agree by chance
+VISITS = 6  # Visits to every node. With fewer, two choices may agree by chance.
 
 
 @st.composite
 def spaces(draw: st.DrawFn, depth: int = 3) -> Space:
-    """Random trees: up to two choices a node, parameters shared between options now and then, whole-number options."""
+    """Random trees with up to two choices a node, parameters that options share, and whole-number options."""
     count = iter(range(1000))
 
     def parameter() -> Real | Integer | Categorical:
@@ -54,12 +53,12 @@ def spaces(draw: st.DrawFn, depth: int = 3) -> Space:
 
 
 def frozen(space: Space, config: Mapping[str, Any]) -> optuna.trial.FrozenTrial:
-    """The trial of code that asks for a configuration, depth first; whole-number options are asked for as integers."""
+    """The trial of code that asks for a configuration depth first, and for whole-number options as integers."""
     distributions: dict[str, BaseDistribution] = {}
 
     def ask(node: Space) -> None:
         for name, domain in node.children.items():
-            distributions[name] = distribution_of(domain)
+            distributions[name] = to_distribution(domain)
             if isinstance(domain, Choice):
                 if isinstance(domain.labels[0], int):
                     distributions[name] = IntDistribution(domain.labels[0], int(domain.labels[-1] or 0))
@@ -71,7 +70,7 @@ def frozen(space: Space, config: Mapping[str, Any]) -> optuna.trial.FrozenTrial:
 
 
 def trials_of(space: Space, seed: int, visits: int = VISITS) -> list[optuna.trial.FrozenTrial]:
-    """Random trials until every node was visited so many times."""
+    """Random trials until every node was visited that often."""
     rng, visited, trials = np.random.default_rng(seed), Counter[Location](), []
     while min(visited[node.location] for node in space.nodes) < visits:
         config = space.sample(rng)
@@ -102,7 +101,7 @@ def test_the_order_of_trials_does_not_matter(space: Space, seed: int) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 2**32 - 1))
-def test_translation_there_and_back(space: Space, seed: int) -> None:
+def test_a_configuration_translates_back_to_the_parameters(space: Space, seed: int) -> None:
     trials = trials_of(space, seed)
     inferred = Inferred(trials)
     for trial in trials:
@@ -116,14 +115,14 @@ def test_four_trials_of_the_papers_function_show_its_tree() -> None:
     for side, leaf in [(0, 0), (0, 1), (1, 0), (1, 1)]:
         choice, shared = ("x3", "r9") if side else ("x2", "r8")
         config = {"x1": side, shared: 0.5, choice: leaf, f"x{4 + 2 * side + leaf}": 0.1}
-        distributions = {name: distribution_of(space.variables[name]) for name in config}
+        distributions = {name: to_distribution(space.variables[name]) for name in config}
         trials.append(optuna.create_trial(params=config, distributions=distributions, value=0.0))
     assert located(Inferred(trials).space) == located(space)
 
 
 @pytest.mark.parametrize("name", matching(["function", "cash"]))
-def test_the_benchmarks_tasks(name: str) -> None:
-    """Each option seen once is enough there. (The spaces of yahpo are below, without their data.)"""
+def test_the_tasks_of_the_benchmarks(name: str) -> None:
+    """One visit to each option is enough there. (The test below covers the spaces of yahpo, without their data.)"""
     space = load(name).space
     for seed in range(5):
         assert located(Inferred(trials_of(space, seed, visits=1)).space) == located(space)
@@ -132,74 +131,7 @@ def test_the_benchmarks_tasks(name: str) -> None:
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.json")), ids=lambda path: path.stem)
 def test_published_spaces(path: Path) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the files are of ConfigSpace's older format
+        warnings.simplefilter("ignore")  # The files have ConfigSpace's older format.
         space = from_configspace(ConfigSpace.ConfigurationSpace.from_json(path))
     for seed in range(5):
         assert located(Inferred(trials_of(space, seed, visits=1)).space) == located(space)
-
-
-def test_layers_hang_under_their_number() -> None:
-    trials = [Seen({"n_layers": n - 1, **{f"units_{i}": None for i in range(n)}}) for n in (1, 2, 3)]
-    found = infer(trials, {"n_layers": Gate(3, ordered=True)})
-    assert found["units_0"] == {None}
-    assert found["units_1"] == {("n_layers", 1), ("n_layers", 2)}
-    assert found["units_2"] == {("n_layers", 2)}
-
-
-def test_a_number_of_layers_not_seen_yet_opens_what_the_nearest_one_does() -> None:
-    def trial(n: int) -> optuna.trial.FrozenTrial:
-        params = {"n": n, **{f"units_{i}": 0.5 for i in range(n)}}
-        distributions = {name: FloatDistribution(0, 1) for name in params} | {"n": IntDistribution(1, 6)}
-        return optuna.create_trial(params=params, distributions=distributions, value=0.0)
-
-    space = Inferred([trial(1), trial(5)]).space
-    choice = space.variables["n"]
-    assert isinstance(choice, Choice)
-    assert [len(option.children) for option in choice.spaces] == [0, 0, 0, 4, 4, 4]  # units_0 is always there
-
-
-def test_a_trial_that_broke_off_is_no_evidence_of_absence() -> None:
-    trials = [Seen({"model": 0, "C": None}), Seen({"model": 0}, complete=False), Seen({"model": 1})]
-    assert infer(trials, {"model": Gate(2, ordered=False)})["C"] == {("model", 0)}
-
-
-def test_what_nothing_explains_stays_and_is_filled_in() -> None:
-    """A parameter that depends on a continuous one has no gate."""
-    unit = FloatDistribution(0, 1)
-
-    def trial(lr: float) -> optuna.trial.FrozenTrial:
-        params = {"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}
-        return optuna.create_trial(params=params, distributions=dict.fromkeys(params, unit), value=lr)
-
-    inferred = Inferred([trial(lr) for lr in (0.1, 0.4, 0.6, 0.9)])
-    assert inferred.config({"lr": 0.1}, complete=True) == {"lr": 0.1, "momentum": 0.5}
-    assert inferred.config({"lr": 0.9, "momentum": 0.2}, complete=True) == {"lr": 0.9, "momentum": 0.2}
-
-
-@pytest.mark.parametrize(
-    ("ranges", "now"),
-    [
-        ([(0, 10), (0, 10), (0, 5)], (0, 5)),  # narrowed for good
-        ([(0, 10), (20, 30)], (20, 30)),
-        ([(0, 3), (0, 7), (0, 3), (0, 5)], (0, 7)),  # depends on something: comes and goes
-    ],
-)
-def test_ranges_that_change(ranges: list[tuple[float, float]], now: tuple[float, float]) -> None:
-    trials = [
-        optuna.create_trial(params={"x": low}, distributions={"x": FloatDistribution(low, high)}, value=0.0)
-        for low, high in ranges
-    ]
-    assert Inferred(trials).distributions["x"] == FloatDistribution(*now)
-
-
-def test_categories_of_any_type_and_single_values() -> None:
-    anything = CategoricalDistribution([None, True, 1.5, "x"])
-    fixed = FloatDistribution(2.0, 2.0)
-    trials = [
-        optuna.create_trial(params={"a": v, "b": 2.0}, distributions={"a": anything, "b": fixed}, value=0.0)
-        for v in anything.choices
-    ]
-    inferred = Inferred(trials)
-    assert list(inferred.space.variables) == ["a"]
-    for value in anything.choices:
-        assert inferred.params(inferred.config({"a": value, "b": 2.0}, complete=True)) == {"a": value}

@@ -1,8 +1,9 @@
-"""Between Optuna's world and ours: distributions and domains, trials and configurations.
+"""The conversion between Optuna's objects and ours: distributions and domains, parameters of trials and configurations.
 
-A *translation* is a space together with the way from a trial's parameters to a configuration of that space and back.
-There are two: of a space the user declared, whose values are used as they stand, and of one inferred from trials, where
-categories and steps are positions (so that any value can be a category).
+A *translation* is a space with the conversion of a trial's parameters to a configuration of that space and back. There
+are two. `Declared` belongs to a space that the user declared and keeps every value as it is. `Inferred` belongs to the
+space that trials show. It replaces categories and values on a grid by their positions, so that a category may have any
+type.
 """
 
 from __future__ import annotations
@@ -10,21 +11,139 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import groupby
+from typing import Any, Protocol, TypeAlias
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._optuna.structure import MAX_OPTIONS, Gate, Seen, assemble, infer
+from addtree._optuna.structure import ObservedTrial, infer_parents
 from addtree.errors import ConfigError, SpaceError
-from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.assembly import MAX_OPTIONS, Gate, assemble
+from addtree.space.parameters import Categorical, Integer, Parameter, Real, Scalar
 from addtree.space.space import Choice, Space
 
-_CHANGES = 2  # times that a range may change for good; a range that changes more often depends on something
+_MAX_CHANGES = 2
+"""A range that changed at most this often, never back to an earlier one, was edited by the user. Any other range that
+changes depends on another parameter."""
+
+Distribution: TypeAlias = CategoricalDistribution | FloatDistribution | IntDistribution
+"""The distributions that Optuna has."""
+
+
+# ---------------------------------------------------------------------- distributions and domains
+
+
+def narrow_type(distribution: BaseDistribution) -> Distribution:
+    """The same distribution with a narrower static type, or a TypeError if its type is unknown to addtree."""
+    if isinstance(distribution, (CategoricalDistribution, FloatDistribution, IntDistribution)):
+        return distribution
+    raise TypeError(f"{distribution!r} is of type {type(distribution).__name__}, which addtree cannot convert")
+
+
+def to_distribution(domain: Parameter | Choice) -> Distribution:
+    """The distribution that holds the values of a domain.
+
+    >>> to_distribution(Integer(1, 9))
+    IntDistribution(high=9, log=False, low=1, step=1)
+    """
+    if isinstance(domain, Real):
+        return FloatDistribution(domain.low, domain.high, log=domain.log)
+    if isinstance(domain, Integer):
+        return IntDistribution(domain.low, domain.high, log=domain.log)
+    return CategoricalDistribution(_labels(domain))
+
+
+def to_domain(distribution: BaseDistribution) -> Parameter:
+    """The domain that holds the values of a distribution, or a SpaceError if a domain cannot hold them.
+
+    A domain has no step: it holds the whole range. It cannot hold a single number, or a category that is not a scalar.
+
+    >>> to_domain(CategoricalDistribution(["a", "b"]))
+    Categorical(values=('a', 'b'))
+    """
+    d = narrow_type(distribution)
+    if isinstance(d, CategoricalDistribution):
+        return Categorical(tuple(d.choices))
+    if isinstance(d, IntDistribution):
+        return Integer(d.low, d.high, log=d.log)
+    return Real(d.low, d.high, log=d.log)
+
+
+def _labels(domain: Categorical | Choice) -> tuple[Scalar, ...]:
+    return domain.labels if isinstance(domain, Choice) else domain.values
+
+
+@dataclass(frozen=True)
+class Codec:
+    """One distribution, and the domain that represents it in an inferred space."""
+
+    distribution: BaseDistribution
+
+    @property
+    def by_position(self) -> bool:
+        """Whether the domain holds the positions of the values rather than the values."""
+        d = narrow_type(self.distribution)
+        if isinstance(d, FloatDistribution):
+            return d.step is not None
+        return isinstance(d, CategoricalDistribution) or d.step != 1
+
+    @property
+    def n_values(self) -> float:
+        """The number of values; infinite for a continuous range."""
+        d = narrow_type(self.distribution)
+        if isinstance(d, CategoricalDistribution):
+            return len(d.choices)
+        return math.inf if d.step is None else round((d.high - d.low) / d.step) + 1
+
+    @property
+    def domain(self) -> Parameter | None:
+        """The domain; None if the distribution has a single value, or a range too wide for a domain."""
+        if self.distribution.single():
+            return None
+        try:
+            if isinstance(self.distribution, CategoricalDistribution):
+                return Categorical(tuple(range(len(self.distribution.choices))))
+            return Integer(0, int(self.n_values) - 1) if self.by_position else to_domain(self.distribution)
+        except SpaceError:
+            return None
+
+    @property
+    def can_be_gate(self) -> bool:
+        """Whether the values are few enough to be options of a choice."""
+        return 1 < self.n_values <= MAX_OPTIONS
+
+    def gate(self, seen: frozenset[int]) -> Gate:
+        """The distribution as a gate; `seen` are the positions that were observed."""
+        ordered = not isinstance(self.distribution, CategoricalDistribution)
+        return Gate(int(self.n_values), ordered=ordered, seen=seen)
+
+    def position(self, value: Any) -> int:
+        """The position of a value among the values, from 0, or a ConfigError if it is of another kind."""
+        d = narrow_type(self.distribution)
+        try:
+            if isinstance(d, CategoricalDistribution):
+                return int(d.to_internal_repr(value))
+            position: int = round((value - d.low) / (d.step or 1))
+            return position
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(f"{value!r} is not a value of {d}") from None
+
+    def value(self, position: int) -> Any:
+        """The value at a position."""
+        d = narrow_type(self.distribution)
+        if isinstance(d, CategoricalDistribution):
+            return d.choices[position]
+        if isinstance(d, IntDistribution):
+            return d.low + position * d.step
+        return min(d.low + position * (d.step or 1), d.high)
+
+
+# ---------------------------------------------------------------------- translations
 
 
 class Translation(Protocol):
-    """A space, and what Optuna calls its parts."""
+    """A space, with the conversion between its configurations and the parameters of trials."""
 
     @property
     def space(self) -> Space:
@@ -37,7 +156,10 @@ class Translation(Protocol):
         ...
 
     def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
-        """A trial's parameters as a configuration, or a ConfigError where they are none."""
+        """The configuration that a trial's parameters describe, or a ConfigError if they describe none.
+
+        complete  whether the trial ran to its end, so that a missing parameter is known to be absent
+        """
         ...
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,128 +167,41 @@ class Translation(Protocol):
         ...
 
 
-# ---------------------------------------------------------------------- a declared space
-
-
-def distribution_of(domain: Parameter | Choice) -> BaseDistribution:
-    """The distribution that Optuna uses for a domain of ours.
-
-    >>> distribution_of(Integer(1, 9))
-    IntDistribution(high=9, log=False, low=1, step=1)
-    """
-    if isinstance(domain, Real):
-        return FloatDistribution(domain.low, domain.high, log=domain.log)
-    if isinstance(domain, Integer):
-        return IntDistribution(domain.low, domain.high, log=domain.log)
-    return CategoricalDistribution(domain.labels if isinstance(domain, Choice) else domain.values)
-
-
 class Declared:
-    """The translation of a space that the user declared."""
+    """The translation of a space that the user declared.
+
+    seen  the latest distribution of each parameter that a trial asked for
+    """
 
     def __init__(self, space: Space, seen: Mapping[str, BaseDistribution]) -> None:
         self.space = space
-        # whole numbers as labels may be asked for by suggest_int or by suggest_categorical: the first trial tells
+        # The code may ask for whole-number labels by suggest_int or suggest_categorical. The first trial shows which.
         self.distributions = {
-            name: seen.get(name, distribution_of(domain))
+            name: seen.get(name, to_distribution(domain))
             for name, domain in space.variables.items()
-            if name in seen or not _whole_labels(domain)
+            if name in seen or not _has_whole_labels(domain)
         }
 
     def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
-        """The parameters that the space knows, as they stand."""
-        known = {name: value for name, value in params.items() if name in self.space.variables}
-        return self.space.validate(known)
+        """The parameters that the space has, as they are."""
+        return self.space.validate({name: value for name, value in params.items() if name in self.space.variables})
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration as it stands."""
+        """The configuration as it is."""
         return dict(config)
 
 
-def _whole_labels(domain: Parameter | Choice) -> bool:
-    labels = domain.labels if isinstance(domain, Choice) else domain.values if isinstance(domain, Categorical) else ()
-    return bool(labels) and all(isinstance(label, int) and not isinstance(label, bool) for label in labels)
-
-
-# ---------------------------------------------------------------------- an inferred one
-
-
-@dataclass(frozen=True)
-class Codec:
-    """One distribution as a domain of ours; None where it has a single value or is beyond what a domain can hold."""
-
-    distribution: BaseDistribution
-
-    @property
-    def stepped(self) -> bool:
-        """Whether the domain counts positions rather than holding the value itself."""
-        step = getattr(self.distribution, "step", None)
-        return (
-            isinstance(self.distribution, CategoricalDistribution)
-            or (step is not None and step != 1)
-            or (isinstance(self.distribution, FloatDistribution) and step is not None)
-        )
-
-    @property
-    def n_values(self) -> float:
-        """How many values there are."""
-        d = self.distribution
-        if isinstance(d, CategoricalDistribution):
-            return len(d.choices)
-        if isinstance(d, (IntDistribution, FloatDistribution)) and d.step is not None:
-            return round((d.high - d.low) / d.step) + 1
-        return math.inf
-
-    @property
-    def domain(self) -> Parameter | None:
-        """The domain, unless it has a single value or is too wide."""
-        d = self.distribution
-        if d.single():
-            return None
-        try:
-            if isinstance(d, CategoricalDistribution):
-                return Categorical(tuple(range(len(d.choices))))
-            if self.stepped:
-                return Integer(0, int(self.n_values) - 1)
-            if isinstance(d, IntDistribution):
-                return Integer(d.low, d.high, log=d.log)
-            assert isinstance(d, FloatDistribution)
-            return Real(d.low, d.high, log=d.log)
-        except SpaceError:
-            return None
-
-    @property
-    def gate(self) -> Gate | None:
-        """What it is as a possible gate."""
-        if not 1 < self.n_values <= MAX_OPTIONS:
-            return None
-        return Gate(int(self.n_values), ordered=not isinstance(self.distribution, CategoricalDistribution))
-
-    def position(self, value: Any) -> int:
-        """The position of a value among the values, from 0."""
-        d = self.distribution
-        if isinstance(d, CategoricalDistribution):
-            return int(d.to_internal_repr(value))
-        assert isinstance(d, (IntDistribution, FloatDistribution))
-        position: int = round((value - d.low) / (d.step or 1))
-        return position
-
-    def value(self, position: int) -> Any:
-        """The value at a position."""
-        d = self.distribution
-        if isinstance(d, CategoricalDistribution):
-            return d.choices[position]
-        if isinstance(d, IntDistribution):
-            return d.low + position * d.step
-        assert isinstance(d, FloatDistribution)
-        return min(d.low + position * (d.step or 1), d.high)
+def _has_whole_labels(domain: Parameter | Choice) -> bool:
+    if isinstance(domain, (Real, Integer)):
+        return False
+    return all(isinstance(label, int) and not isinstance(label, bool) for label in _labels(domain))
 
 
 class Inferred:
     """The translation of the space that a set of trials shows.
 
-    What a trial lacks although the space has it there (no gate explained its absence) is filled in with the middle of
-    its range; what it has in excess is left out.
+    A trial may lack a parameter that the space has for it, because no gate explains the absence. The configuration then
+    has the middle of the parameter's range. Parameters that the space does not have for a trial are left out.
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
@@ -176,86 +211,104 @@ class Inferred:
                 history.setdefault(name, []).append(distribution)
         self.distributions = {name: _current(seen) for name, seen in history.items()}
         self._codecs = {name: Codec(distribution) for name, distribution in self.distributions.items()}
+        self.space = self._infer_space(trials)
+        self._has_positions = {
+            name
+            for name, domain in self.space.variables.items()
+            if isinstance(domain, Choice) or self._codecs[name].by_position
+        }
+        self._defaults = {
+            name: domain.decode(0.5) if isinstance(domain, (Real, Integer)) else 0
+            for name, domain in self.space.variables.items()
+        }
+
+    def _infer_space(self, trials: Sequence[FrozenTrial]) -> Space:
         domains = {name: domain for name, codec in self._codecs.items() if (domain := codec.domain) is not None}
-        gates = {n: gate for n, codec in self._codecs.items() if n in domains and (gate := codec.gate) is not None}
-        rows = [
-            Seen(
+        possible = {name: codec for name, codec in self._codecs.items() if name in domains and codec.can_be_gate}
+        observed = [
+            ObservedTrial(
                 {
-                    n: self._codecs[n].position(v) if n in gates else None
-                    for n, v in trial.params.items()
-                    if n in domains
+                    name: possible[name].position(value) if name in possible else None
+                    for name, value in trial.params.items()
+                    if name in domains
                 },
-                trial.state == TrialState.COMPLETE,
+                complete=trial.state == TrialState.COMPLETE,
             )
             for trial in trials
         ]
-
-        def positions(name: str) -> set[int]:
-            return {position for row in rows if (position := row.positions.get(name)) is not None}
-
-        self.space = assemble(infer(rows, gates), domains, gates, positions)
+        seen: dict[str, set[int]] = {name: set() for name in possible}
+        for trial in observed:
+            for name, position in trial.positions.items():
+                if position is not None:
+                    seen[name].add(position)
+        gates = {name: codec.gate(frozenset(seen[name])) for name, codec in possible.items()}
+        return assemble(infer_parents(observed, gates), domains, gates)
 
     def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
-        """The parameters as a configuration; of a trial that is not complete every choice must be there."""
+        """The parameters as a configuration. A trial that did not run to its end must have every choice."""
         config: dict[str, Any] = {}
         queue = [0]
         for i in queue:
             node = self.space.nodes[i]
             for name in node.parameters:
-                domain = self.space.variables[name]
-                assert not isinstance(domain, Choice)
-                if name in params:
-                    config[name] = self._inner(name, params[name])
-                else:
-                    config[name] = domain.decode(0.5 if isinstance(domain, (Real, Integer)) else 0)
+                config[name] = self._to_ours(name, params)
             for name, options in node.choices:
                 if name not in params and not complete:
                     raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
-                config[name] = self._inner(name, params[name]) if name in params else 0
-                queue.append(options[int(self.space.variables[name].encode(config[name]))])
-        return config
+                config[name] = position = self._to_ours(name, params)
+                if not 0 <= position < len(options):
+                    raise ConfigError(
+                        f"parameter {name!r}: {params[name]!r} is not a value of {self.distributions[name]}"
+                    )
+                queue.append(options[position])
+        return self.space.validate(config)
 
-    def fits(self, trial: FrozenTrial) -> bool:
-        """Whether a trial has just the parameters, in just the ranges, that the space has for it."""
-        if any(self.distributions.get(name) != d for name, d in trial.distributions.items()):
-            return False
+    def _to_ours(self, name: str, params: Mapping[str, Any]) -> Any:
+        """The value of a parameter in our space; the default if it is missing."""
+        if name not in params:
+            return self._defaults[name]
+        if name not in self._has_positions:
+            return params[name]
         try:
-            config = self.config(trial.params, complete=trial.state == TrialState.COMPLETE)
-        except ConfigError:
-            return False
-        asked = trial.params.keys() & self.space.variables.keys()
-        return asked == config.keys() or (trial.state != TrialState.COMPLETE and asked <= config.keys())
-
-    def _inner(self, name: str, value: Any) -> Any:
-        codec, domain = self._codecs[name], self.space.variables[name]
-        inner = codec.position(value) if codec.stepped or isinstance(domain, Choice) else value
-        return domain.decode(domain.encode(inner)) if isinstance(domain, Choice) else domain.check(inner)
+            return self._codecs[name].position(params[name])
+        except ConfigError as error:
+            raise ConfigError(f"parameter {name!r}: {error}") from None
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration in Optuna's values, with the parameters that have a single one."""
-        out = {}
-        for name, inner in config.items():
-            codec = self._codecs[name]
-            position = codec.stepped or isinstance(self.space.variables[name], Choice)
-            out[name] = codec.value(inner) if position else inner
-        return out
+        """The configuration in Optuna's values."""
+        return {
+            name: self._codecs[name].value(value) if name in self._has_positions else value
+            for name, value in config.items()
+        }
+
+    def fits(self, trial: FrozenTrial) -> bool:
+        """Whether a trial has exactly the parameters and ranges that the space has for it.
+
+        A trial that did not run to its end may have fewer parameters.
+        """
+        if any(self.distributions.get(name) != distribution for name, distribution in trial.distributions.items()):
+            return False
+        complete = trial.state == TrialState.COMPLETE
+        try:
+            config = self.config(trial.params, complete=complete)
+        except ConfigError:
+            return False
+        present = trial.params.keys() & self.space.variables.keys()
+        return present == config.keys() or (not complete and present <= config.keys())
 
 
 def _current(seen: Sequence[BaseDistribution]) -> BaseDistribution:
-    """The distribution to go by where a name had several, oldest first.
+    """The distribution to use for a name that had several, the oldest first.
 
-    A range that changed for good is what it is now. One that comes and goes depends on another parameter: take it all.
+    If the user edited the range, it is the latest one. If the range depends on another parameter, it covers all ranges.
     """
-    runs = [seen[0]]
-    for distribution in seen[1:]:
-        if distribution != runs[-1]:
-            runs.append(distribution)
+    runs = [distribution for distribution, _ in groupby(seen)]
     last = runs[-1]
-    different = [d for i, d in enumerate(runs) if d not in runs[:i]]
-    if len(runs) - 1 <= _CHANGES and len(different) == len(runs):
+    repeated = any(distribution in runs[:i] for i, distribution in enumerate(runs))
+    if len(runs) - 1 <= _MAX_CHANGES and not repeated:
         return last
-    low, high = min(d.low for d in different), max(d.high for d in different)  # type: ignore[attr-defined]
+    ranges = [d for d in runs if isinstance(d, (FloatDistribution, IntDistribution))]
+    low, high = min(d.low for d in ranges), max(d.high for d in ranges)
     if isinstance(last, IntDistribution):
-        return IntDistribution(low, high, log=last.log)
-    assert isinstance(last, FloatDistribution)
-    return FloatDistribution(low, high, log=last.log)
+        return IntDistribution(int(low), int(high), log=last.log)
+    return FloatDistribution(low, high, log=ranges[-1].log)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._optuna.codec import Codec, Declared, Inferred, Translation
+from addtree._optuna.codec import Codec, Declared, Inferred, Translation, to_domain
 from addtree.errors import ConfigError, StudyError
 from addtree.report.records import Record, State
 from addtree.report.summary import Report, build
-from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.parameters import Parameter
 from addtree.space.space import Choice, Space
 from addtree.study.studies import space_of
 from addtree.study.tickets import ERROR, is_lost
@@ -66,15 +65,5 @@ def _with_optuna_values(space: Space, translation: Translation) -> Space:
             pairs = zip(labels, child.spaces, strict=True)
             children[name] = Choice({label: _with_optuna_values(sub, translation) for label, sub in pairs})
         else:
-            children[name] = _to_domain(distribution)
+            children[name] = to_domain(distribution)
     return Space(children)
-
-
-def _to_domain(distribution: BaseDistribution) -> Parameter:
-    """The domain with the values of a distribution, whose step does not matter for the report."""
-    if isinstance(distribution, CategoricalDistribution):
-        return Categorical(tuple(distribution.choices))
-    if isinstance(distribution, IntDistribution):
-        return Integer(distribution.low, distribution.high, log=distribution.log)
-    assert isinstance(distribution, FloatDistribution)
-    return Real(distribution.low, distribution.high, log=distribution.log)

@@ -22,7 +22,7 @@ from optuna.storages import BaseStorage
 from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._optuna.sampler import LOST, published
+from addtree._optuna.trials import LOST, published
 
 ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
 _OWNER = "addtree:owner"  # system attribute of a claimed trial that identifies its worker (see `Owner`)

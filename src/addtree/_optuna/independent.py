@@ -1,0 +1,52 @@
+"""Values of single parameters that the model did not suggest, or suggested outside of their present range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from addtree._optuna.codec import narrow_type
+
+
+def nearest_value(distribution: BaseDistribution, value: Any) -> Any:
+    """The value of a distribution that is nearest to one that may lie outside; None if no value is comparable."""
+    d = narrow_type(distribution)
+    if isinstance(d, CategoricalDistribution):
+        return value if value in d.choices else None
+    if isinstance(value, (str, bool)) or value is None:
+        return None
+    value = min(max(value, d.low), d.high)
+    if d.step is not None:
+        value = d.low + round((value - d.low) / d.step) * d.step
+    return min(int(value) if isinstance(d, IntDistribution) else float(value), d.high)
+
+
+def draw_value(distribution: BaseDistribution, counts: Mapping[float, int], rng: np.random.Generator) -> Any:
+    """A random value: one of the rarest categories, or a number that is uniform on its scale.
+
+    counts  how often each value occurred so far, by its internal representation
+    """
+    d = narrow_type(distribution)
+    if isinstance(d, CategoricalDistribution):
+        occurred = np.array([counts.get(float(i), 0) for i in range(len(d.choices))])
+        return d.choices[int(rng.choice(np.flatnonzero(occurred == occurred.min())))]
+    u = rng.random()
+    if d.log:
+        return nearest_value(d, _log_uniform(d, u))
+    if d.step is None:
+        return float(d.low + u * (d.high - d.low))
+    position = int(rng.integers(round((d.high - d.low) / d.step) + 1))
+    value = d.low + position * d.step
+    return value if isinstance(d, IntDistribution) else nearest_value(d, value)
+
+
+def _log_uniform(d: FloatDistribution | IntDistribution, u: float) -> float:
+    """The u-quantile of the log-uniform distribution; an integer owns the interval of width one around it."""
+    edge = 0.5 if isinstance(d, IntDistribution) else 0.0
+    low, high = math.log(d.low - edge), math.log(d.high + edge)
+    value = math.exp(low + u * (high - low))
+    return round(value) if isinstance(d, IntDistribution) else value

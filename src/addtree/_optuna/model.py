@@ -1,0 +1,134 @@
+"""The model of one study: the translation of its trials, and an optimizer that was told about them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
+from addtree._optuna.codec import Translation
+from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
+from addtree._optuna.trials import Scoring, TrialHistory, fixed_params, is_feasible, objective_value, published
+from addtree.errors import ConfigError
+from addtree.optimizer import Optimizer
+from addtree.search.design import DesignSettings
+from addtree.space.encoding import Encoding
+from addtree.space.space import Space
+
+_log = logging.getLogger("addtree")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of a sampler that its model depends on.
+
+    space             the declared space; None if the trials show it
+    seed              the seed of every random number
+    n_startup_trials  the number of trials before the model is used
+    """
+
+    space: Space | None
+    seed: int
+    n_startup_trials: int
+
+
+class StudyModel:
+    """Suggests configurations for a study. It exists as soon as there is a translation with at least one parameter."""
+
+    def __init__(self, translation: Translation, history: TrialHistory, settings: Settings, *, sign: float) -> None:
+        self.translation = translation
+        self._history, self._settings = history, settings
+        self._sign = sign
+        self._warned = False
+        self._restart()
+
+    def retranslate(self, translation: Translation) -> None:
+        """Use another translation from now on. If its space differs, every trial has to be told again."""
+        changed = self.translation.space != translation.space
+        self.translation = translation
+        if changed:
+            self._restart()
+
+    def _restart(self) -> None:
+        space, n_startup = self.translation.space, self._settings.n_startup_trials
+        encoding = Encoding(space)
+        if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
+            n_initial, n_design = 1, n_startup
+        else:
+            n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
+        self._optimizer = Optimizer(space, seed=self._settings.seed, n_initial=max(n_initial, 1))
+        self._startup = StartupDesign(encoding, n_design)
+        self._scoring = Scoring(self._sign)
+        self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
+
+    # ------------------------------------------------------------------ telling
+
+    def tell_new(self) -> None:
+        """Tell the optimizer about the trials that were read since the last time, by number."""
+        finished = self._history.finished
+        new = finished[self._n_told :]
+        first_feasible = self._scoring.feasible is None and any(
+            is_feasible(trial) and objective_value(trial) is not None for trial in new
+        )
+        if first_feasible and self._n_told:  # The scores told so far were violations, which are on another scale.
+            self._restart()
+            new = finished
+        self._scoring = self._scoring.including(new)
+        self._n_told = len(finished)
+        for trial in sorted(new, key=lambda trial: trial.number):
+            config = self._config(trial, trial.params)
+            if config is not None:
+                score = self._scoring.score(trial)
+                self._optimizer.tell(config, score, failed=score is None)
+                self._startup.add(config)
+
+    def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
+        try:
+            return self.translation.config(params, complete=trial.state == TrialState.COMPLETE)
+        except ConfigError as error:
+            if trial.state == TrialState.COMPLETE and not self._warned:
+                self._warned = True
+                _log.warning("trial %d is left out (later ones without a warning): %s", trial.number, error)
+            return None
+
+    # ------------------------------------------------------------------ suggesting
+
+    def suggest(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
+        """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
+        pending = self.pending(except_for=number)
+        config = self._startup.suggest(pending, rng)
+        if config is None:
+            turn = number + 1  # `Optimizer.ask` counts from 1.
+            config = self._optimizer.suggest(turn, pending=pending, keep_fit=True)
+        return self.translation.params(config)
+
+    def pending(self, *, except_for: int) -> list[dict[str, Any]]:
+        """The configurations that other trials are evaluating, or that wait for a worker."""
+        found = []
+        for trial in self._history.unfinished:
+            fixed = fixed_params(trial)
+            params = {**(fixed if self.covers(fixed) else {}), **published(trial), **trial.params}
+            if trial.number != except_for and params:
+                found.append(self._config(trial, params))
+        return [config for config in found if config is not None]
+
+    def covers(self, params: Mapping[str, Any]) -> bool:
+        """Whether these fixed parameters are a whole configuration, so that nothing is left to suggest."""
+        try:
+            return bool(params) and self.translation.config(params, complete=False).keys() <= params.keys()
+        except ConfigError:
+            return False
+
+    def is_taken(self, params: Mapping[str, Any], *, except_for: int, since: int) -> bool:
+        """Whether another trial has the same configuration and is unfinished, or was read after the first `since`."""
+        try:
+            config = self.translation.config(params, complete=True)
+        except ConfigError:
+            return False
+        finished = [self._config(trial, trial.params) for trial in self._history.finished[since:]]
+        return config in finished or config in self.pending(except_for=except_for)

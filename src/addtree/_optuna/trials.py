@@ -1,0 +1,161 @@
+"""Reading an Optuna study: which trials are new, what they are worth, and what was suggested for them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+LOST = "addtree:lost"
+"""System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""
+
+_SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
+_PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
+
+
+# ---------------------------------------------------------------------- what was suggested
+
+
+def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
+    """Write a suggestion to the storage, so that other workers see it before the objective asks for all of it.
+
+    A category that JSON cannot hold is not published: other workers see it as soon as the objective asks for it.
+    """
+    try:
+        text = json.dumps(params)
+    except TypeError:
+        return
+    for i, start in enumerate(range(0, len(text), _PIECE_LENGTH)):
+        piece = text[start : start + _PIECE_LENGTH]
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTED}:{i}", piece)
+
+
+def published(trial: FrozenTrial) -> dict[str, Any]:
+    """The parameters suggested for a trial, whether or not its objective has asked for them yet."""
+    pieces: list[str] = []
+    while (piece := trial.system_attrs.get(f"{_SUGGESTED}:{len(pieces)}")) is not None:
+        pieces.append(piece)
+    try:
+        found: dict[str, Any] = json.loads("".join(pieces)) if pieces else {}
+    except ValueError:  # Another worker has not written all pieces yet.
+        return {}
+    return found
+
+
+def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
+    """The parameters that the user gave to `study.enqueue_trial`."""
+    found: dict[str, Any] = trial.system_attrs.get("fixed_params", {})
+    return found
+
+
+# ---------------------------------------------------------------------- what a trial is worth
+
+
+def is_informative(trial: FrozenTrial) -> bool:
+    """Whether a finished trial says something about its configuration."""
+    return bool(trial.params) and not trial.system_attrs.get(LOST)
+
+
+def objective_value(trial: FrozenTrial) -> float | None:
+    """The value of a complete trial, or the last intermediate value of a pruned one; None if it has none."""
+    if trial.state == TrialState.COMPLETE:
+        return trial.value
+    if trial.state == TrialState.PRUNED and trial.intermediate_values:
+        value = trial.intermediate_values[max(trial.intermediate_values)]
+        return value if math.isfinite(value) else None
+    return None
+
+
+def is_feasible(trial: FrozenTrial) -> bool:
+    """Whether a trial violates no constraint."""
+    return all(constraint <= 0 for constraint in trial.constraints.values())
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Turns the value and the constraints of a trial into one number to minimise.
+
+    sign      1.0 if the study minimises, -1.0 if it maximises
+    feasible  the least and the largest score of the feasible trials known so far; None if there is none
+    """
+
+    sign: float
+    feasible: tuple[float, float] | None = None
+
+    def including(self, trials: Sequence[FrozenTrial]) -> Scoring:
+        """The same scoring with further trials known."""
+        scores = [self.sign * v for t in trials if (v := objective_value(t)) is not None and is_feasible(t)]
+        known = [*(self.feasible or ()), *scores]
+        return replace(self, feasible=(min(known), max(known)) if known else None)
+
+    def score(self, trial: FrozenTrial) -> float | None:
+        """The number to minimise; None for a failure.
+
+        An infeasible trial is worse than every feasible one, and the more it violates the constraints, the worse. As
+        long as there is no feasible trial, the violation itself is the score.
+        """
+        value = objective_value(trial)
+        if value is None or is_feasible(trial):
+            return None if value is None else self.sign * value
+        violation = sum(constraint for constraint in trial.constraints.values() if constraint > 0)
+        if self.feasible is None:
+            return violation if math.isfinite(violation) else None
+        best, worst = self.feasible
+        share = violation / (1.0 + violation) if math.isfinite(violation) else 1.0
+        return worst + (worst - best or abs(worst) or 1.0) * share
+
+
+# ---------------------------------------------------------------------- what is new
+
+
+class TrialHistory:
+    """The trials of one study. Each call of `read` looks only at those that are new or were unfinished.
+
+    finished       the informative finished trials, in the order in which they were read
+    unfinished     the trials that run, or wait for a worker, by number
+    distributions  the distribution of each parameter in the informative trial with the largest number
+    counts         for each parameter, how often each value occurred (by its internal representation)
+    """
+
+    def __init__(self) -> None:
+        self.finished: list[FrozenTrial] = []
+        self.unfinished: list[FrozenTrial] = []
+        self.distributions: dict[str, BaseDistribution] = {}
+        self.counts: dict[str, dict[float, int]] = {}
+        self._newest: dict[str, int] = {}  # The number of the trial that each of `distributions` is from.
+        self._read: set[int] = set()  # The numbers of all finished trials that were read.
+        self._n_known = 0  # Every trial with a smaller number was read, or is in `_open`.
+        self._open: list[int] = []  # The numbers of the trials that were unfinished when all trials were last visible.
+
+    def read(self, study: Study) -> list[FrozenTrial]:
+        """Read the study; returns the informative trials that finished since the last time, by number."""
+        trials = study.get_trials(deepcopy=False)  # Optuna orders them by number.
+        candidates = trials
+        # A pruner may hide trials from the sampler, and a storage may show them late. Numbers are then not positions.
+        all_visible = len(trials) >= self._n_known and bool(trials) and trials[-1].number == len(trials) - 1
+        if all_visible:
+            candidates = [*(trials[number] for number in self._open), *trials[self._n_known :]]
+        self.unfinished = [trial for trial in candidates if not trial.state.is_finished()]
+        if all_visible:
+            self._open, self._n_known = [trial.number for trial in self.unfinished], len(trials)
+        new = [trial for trial in candidates if trial.state.is_finished() and trial.number not in self._read]
+        self._read.update(trial.number for trial in new)
+        informative = [trial for trial in new if is_informative(trial)]
+        for trial in informative:
+            self._record(trial)
+        return informative
+
+    def _record(self, trial: FrozenTrial) -> None:
+        self.finished.append(trial)
+        for name, distribution in trial.distributions.items():
+            value = distribution.to_internal_repr(trial.params[name])
+            counts = self.counts.setdefault(name, {})
+            counts[value] = counts.get(value, 0) + 1
+            if self._newest.get(name, -1) <= trial.number:
+                self._newest[name], self.distributions[name] = trial.number, distribution

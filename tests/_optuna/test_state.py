@@ -1,0 +1,101 @@
+"""What a sampler keeps about a study between its calls."""
+
+from __future__ import annotations
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.trial import FrozenTrial
+
+from addtree import Categorical, Space
+from addtree._optuna.model import Settings
+from addtree._optuna.state import StudyState
+
+UNIT = FloatDistribution(0, 1)
+MODEL = CategoricalDistribution(["svm", "tree"])
+
+
+def trial(i: int, **extra: BaseDistribution) -> FrozenTrial:
+    distributions: dict[str, BaseDistribution] = {"model": MODEL, **({"C": UNIT} if i % 2 == 0 else {}), **extra}
+    params = {"model": MODEL.choices[i % 2], **{name: 0.5 for name in distributions if name != "model"}}
+    return optuna.create_trial(params=params, distributions=distributions, value=float(i))
+
+
+def state_of(study: optuna.Study, space: Space | None = None) -> StudyState:
+    state = StudyState(study, Settings(space, 0, 10))
+    state.refresh(study)
+    return state
+
+
+def test_there_is_no_model_until_a_parameter_varies() -> None:
+    study = optuna.create_study()
+    state = state_of(study)
+    assert state.model is None
+    fixed = optuna.create_trial(params={"one": 1.0}, distributions={"one": FloatDistribution(1, 1)}, value=0.0)
+    study.add_trial(fixed)
+    state.refresh(study)
+    assert state.model is None
+    study.add_trial(trial(0))
+    state.refresh(study)
+    assert state.model is not None
+    assert set(state.model.translation.distributions) == {"one", "model", "C"}
+
+
+def test_a_declared_space_has_a_model_from_the_start() -> None:
+    study = optuna.create_study()
+    assert StudyState(study, Settings(Space(c=Categorical([1, 2])), 0, 10)).model is not None
+
+
+def test_the_model_is_gone_if_nothing_varies_any_more() -> None:
+    study = optuna.create_study()
+    study.add_trial(optuna.create_trial(params={"x": 0.5}, distributions={"x": UNIT}, value=0.0))
+    state = state_of(study)
+    assert state.model is not None
+    fixed = FloatDistribution(0.5, 0.5)
+    study.add_trial(optuna.create_trial(params={"x": 0.5}, distributions={"x": fixed}, value=0.0))
+    state.refresh(study)
+    assert state.model is None
+
+
+def test_a_settled_structure_is_inferred_again_only_if_a_trial_contradicts_it() -> None:
+    study = optuna.create_study()
+    study.add_trials([trial(i) for i in range(20)])
+    state = state_of(study)
+    assert state.model is not None
+    early = state.model.translation
+    study.add_trials([trial(i) for i in range(20)])
+    state.refresh(study)
+    settled = state.model.translation
+    assert settled is early  # More than 30 trials, and all of them fit.
+    study.add_trial(trial(0, new=UNIT))
+    state.refresh(study)
+    assert state.model.translation is not settled
+    assert "new" in state.model.translation.distributions
+
+
+def test_a_study_is_read_once_per_trial() -> None:
+    study = optuna.create_study()
+    state = StudyState(study, Settings(None, 0, 10))
+    study.ask()
+    running = study.trials[0]
+    state.begin(study, running)
+    study.add_trial(trial(0))
+    state.begin(study, running)
+    assert state.history.finished == []
+    study.ask()
+    state.begin(study, study.trials[-1])
+    assert len(state.history.finished) == 1
+
+
+def test_a_suggestion_is_kept_while_its_trial_runs() -> None:
+    study = optuna.create_study()
+    first, second = study.ask(), study.ask()
+    state = state_of(study)
+    state.remember(study.trials[0], {"x": 0.1})
+    state.remember(study.trials[1], {"x": 0.2})
+    assert state.suggestions == {0: {"x": 0.1}, 1: {"x": 0.2}}
+    study.tell(first, 0.0)
+    study.ask()
+    state.refresh(study)
+    state.remember(study.trials[2], {"x": 0.3})
+    assert state.suggestions == {1: {"x": 0.2}, 2: {"x": 0.3}}
+    assert second.number == 1

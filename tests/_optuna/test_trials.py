@@ -1,0 +1,227 @@
+"""Reading a study: what is new, what it is worth, and what was suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from addtree._optuna.trials import LOST, Scoring, TrialHistory, is_feasible, objective_value, publish, published
+
+UNIT = FloatDistribution(0, 1)
+
+
+def finished(x: float = 0.5, **settings: Any) -> FrozenTrial:
+    return optuna.create_trial(params={"x": x}, distributions={"x": UNIT}, **{"value": x, **settings})
+
+
+def infeasible(violation: float, value: float = 0.0) -> FrozenTrial:
+    return finished(value=value, system_attrs={"constraints": [violation, -1.0]})
+
+
+def numbers(trials: list[FrozenTrial]) -> list[int]:
+    return [trial.number for trial in trials]
+
+
+class LookedAt(optuna.trial.FrozenTrial):
+    """A trial that counts how often its state is asked for."""
+
+    looks = 0
+
+    @property
+    def state(self) -> TrialState:
+        self.looks += 1
+        return self._state
+
+    @state.setter
+    def state(self, state: TrialState) -> None:
+        self._state = state
+
+
+class ListedStudy(optuna.Study):
+    """A study whose trials are a list, which a test may change."""
+
+    def __init__(self, trials: list[FrozenTrial]) -> None:
+        self.listed = trials
+
+    def get_trials(self, deepcopy: bool = True, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
+        return list(self.listed)
+
+
+def looked_at(number: int, state: TrialState = TrialState.COMPLETE) -> LookedAt:
+    value = 0.0 if state == TrialState.COMPLETE else None
+    found = LookedAt(
+        number=number,
+        state=state,
+        value=value,
+        datetime_start=None,
+        datetime_complete=None,
+        params={"x": 0.5},
+        distributions={"x": UNIT},
+        user_attrs={},
+        system_attrs={},
+        intermediate_values={},
+        trial_id=number,
+    )
+    found.looks = 0
+    return found
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_each_finished_trial_is_new_once() -> None:
+    study, history = optuna.create_study(), TrialHistory()
+    running = study.ask({"x": UNIT})
+    study.add_trial(finished())
+    assert numbers(history.read(study)) == [1]
+    assert numbers(history.unfinished) == [0]
+    assert history.read(study) == []
+    study.tell(running, 1.0)
+    study.add_trial(finished())
+    assert numbers(history.read(study)) == [0, 2]
+    assert history.unfinished == []
+    assert numbers(history.finished) == [1, 0, 2]
+
+
+def test_trials_that_wait_are_unfinished() -> None:
+    study, history = optuna.create_study(), TrialHistory()
+    study.enqueue_trial({"x": 0.5})
+    study.ask()
+    study.enqueue_trial({"x": 0.6})
+    history.read(study)
+    assert numbers(history.unfinished) == [0, 1]
+
+
+def test_lost_trials_and_trials_without_parameters_are_not_informative() -> None:
+    study, history = optuna.create_study(), TrialHistory()
+    study.add_trial(finished(state=TrialState.FAIL, value=None, system_attrs={LOST: True}))
+    study.add_trial(optuna.create_trial(value=1.0))
+    study.add_trial(finished(state=TrialState.FAIL, value=None))
+    assert numbers(history.read(study)) == [2]
+
+
+def test_a_finished_trial_is_looked_at_once() -> None:
+    """The cost of a call is in proportion to what is new, not to all trials."""
+    trials: list[LookedAt] = [looked_at(number) for number in range(100)]
+    study, history = ListedStudy([*trials, looked_at(100, TrialState.RUNNING)]), TrialHistory()
+    assert len(history.read(study)) == 100
+    before = [trial.looks for trial in trials]
+    study.listed = [*trials, looked_at(100), looked_at(101)]
+    assert numbers(history.read(study)) == [100, 101]
+    assert [trial.looks for trial in trials] == before
+
+
+def test_trials_that_are_hidden_or_shown_late_are_read_when_they_appear() -> None:
+    """Hyperband's pruner shows a sampler the trials of one bracket; a database may show number 2 before number 1."""
+    trials = [finished() for _ in range(4)]
+    for number, trial in enumerate(trials):
+        trial.number = number
+    study, history = ListedStudy([trials[0], trials[2]]), TrialHistory()
+    assert numbers(history.read(study)) == [0, 2]
+    study.listed = trials[:3]
+    assert numbers(history.read(study)) == [1]
+    study.listed = trials[1:]
+    assert numbers(history.read(study)) == [3]
+    study.listed = trials[:1]
+    assert history.read(study) == []
+    study.listed = trials
+    assert history.read(study) == []
+
+
+def test_a_storage_may_show_fewer_trials_than_before() -> None:
+    study, history = ListedStudy([looked_at(0), looked_at(1, TrialState.RUNNING)]), TrialHistory()
+    history.read(study)
+    study.listed = [looked_at(0)]
+    assert history.read(study) == []
+    assert history.unfinished == []
+    study.listed = [looked_at(0), looked_at(1)]
+    assert numbers(history.read(study)) == [1]
+
+
+def test_the_distribution_of_the_newest_trial_counts() -> None:
+    """Newest by number: that is the trial that was started last, not the one that finished last."""
+    study, history = optuna.create_study(), TrialHistory()
+    first = study.ask({"x": UNIT})
+    second = study.ask({"x": FloatDistribution(0, 2)})
+    study.tell(second, 0.0)
+    history.read(study)
+    study.tell(first, 0.0)
+    history.read(study)
+    assert history.distributions == {"x": FloatDistribution(0, 2)}
+
+
+def test_values_are_counted_by_their_internal_representation() -> None:
+    study, history = optuna.create_study(), TrialHistory()
+    distribution = CategoricalDistribution(["a", None])
+    for value in ("a", None, None):
+        study.add_trial(optuna.create_trial(params={"c": value}, distributions={"c": distribution}, value=0.0))
+    history.read(study)
+    assert history.counts == {"c": {0.0: 1, 1.0: 2}}
+
+
+# ---------------------------------------------------------------------- suggestions
+
+
+@pytest.mark.parametrize("length", [1, 3000, 10_000])
+def test_a_published_suggestion_is_read_back(length: int) -> None:
+    study = optuna.create_study()
+    study.ask()
+    params = {"x": 0.1, "name": "ü" * length, "none": None}
+    publish(study, study.trials[0], params)
+    assert published(study.trials[0]) == params
+
+
+def test_what_json_cannot_hold_is_not_published() -> None:
+    study = optuna.create_study()
+    study.ask()
+    publish(study, study.trials[0], {"x": object()})
+    assert published(study.trials[0]) == {}
+
+
+def test_a_suggestion_that_is_being_written_is_empty() -> None:
+    study = optuna.create_study()
+    study.ask()
+    publish(study, study.trials[0], {"name": "x" * 5000})
+    trial = study.trials[0]
+    del trial.system_attrs[max(trial.system_attrs)]
+    assert published(trial) == {}
+
+
+# ---------------------------------------------------------------------- values and constraints
+
+
+def test_the_value_of_each_state() -> None:
+    pruned = finished(state=TrialState.PRUNED, value=None, intermediate_values={0: 1.0, 5: 3.0, 2: 2.0})
+    assert objective_value(finished(value=2.0)) == 2.0
+    assert objective_value(pruned) == 3.0
+    assert objective_value(finished(state=TrialState.PRUNED, value=None)) is None
+    assert objective_value(finished(state=TrialState.PRUNED, value=None, intermediate_values={0: float("nan")})) is None
+    assert objective_value(finished(state=TrialState.FAIL, value=None)) is None
+
+
+def test_a_feasible_trial_scores_its_value() -> None:
+    assert is_feasible(infeasible(0.0))
+    assert Scoring(1.0).score(finished(value=2.0)) == 2.0
+    assert Scoring(-1.0).score(finished(value=2.0)) == -2.0
+    assert Scoring(1.0).score(finished(state=TrialState.FAIL, value=None)) is None
+
+
+def test_without_a_feasible_trial_the_violation_is_the_score() -> None:
+    assert Scoring(-1.0).score(infeasible(0.25, value=9.0)) == 0.25
+    assert Scoring(1.0).score(infeasible(float("inf"))) is None
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_infeasible_trials_are_worse_than_every_feasible_one(sign: float) -> None:
+    values = [2.0, -1.0, 5.0]
+    scoring = Scoring(sign).including([finished(value=value) for value in values[:2]])
+    scoring = scoring.including([finished(value=values[2]), infeasible(3.0, value=-1e9 * sign)])
+    worst = max(sign * value for value in values)
+    scores = [scoring.score(infeasible(violation)) for violation in (0.1, 1.0, 100.0, float("inf"))]
+    assert all(score is not None and score > worst for score in scores)
+    assert scores == sorted(scores, key=float)  # type: ignore[arg-type]
