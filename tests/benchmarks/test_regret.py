@@ -1,26 +1,15 @@
 """Regret, ranks, intervals and tests on small numbers that can be checked by hand."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 import pytest
 
 from benchmarks import regret
 
-BUDGET = 4
-
-
-def runs(*values: list[float]) -> regret.Runs:
-    array = np.array(values, dtype=float)
-    return regret.Runs(tuple(range(len(values))), array, np.full_like(array, 0.002))
-
-
-@pytest.fixture
-def results() -> regret.Results:
-    """The best value of task a/1 is 1, which `good` found; a/2 has 0 on record, which no run found."""
-    by_task = {
-        "a/1": {"random": runs([5, 3, 4, 3], [9, 9, 9, 7]), "good": runs([3, 2, 2, 1], [3, 3, 3, 3])},
-        "a/2": {"random": runs([2, 2, 2, 2], [2, 2, 2, 2]), "good": runs([4, 1, 1, 1], [4, 4, 4, 1])},
-    }
-    return regret.Results(by_task, {"a/1": None, "a/2": 0.0})
+MakeRuns: TypeAlias = Callable[..., regret.Runs]
+BUDGET = 4  # the number of evaluations of the fixture `results`
 
 
 def test_regret_is_normalised_by_random_search_at_the_end(results: regret.Results) -> None:
@@ -32,7 +21,7 @@ def test_regret_is_normalised_by_random_search_at_the_end(results: regret.Result
     np.testing.assert_allclose(curves["a/2"]["good"][:, -1], [0.5, 0.5])
 
 
-def test_a_task_that_random_search_solves_is_left_out(results: regret.Results) -> None:
+def test_a_task_that_random_search_solves_is_left_out(results: regret.Results, runs: MakeRuns) -> None:
     solved = {**results.runs, "a/2": {"random": runs([0, 0, 0, 0]), "good": runs([1, 0, 0, 0])}}
     assert list(regret.normalised(solved, results.best)) == ["a/1"]
 
@@ -73,13 +62,13 @@ def test_resampling_tasks_widens_the_interval() -> None:
     assert np.ptp(regret.interval(curves, resample_tasks=True)) > 1
 
 
-def test_wilcoxon_tells_better_worse_and_neither() -> None:
+def test_wilcoxon_tells_better_worse_and_neither(runs: MakeRuns) -> None:
     low, high = (runs(*[[base + 0.01 * seed] * BUDGET for seed in range(8)]) for base in (0, 1))
     same: regret.ByTask = {"a/1": {"x": low, "y": high}, "a/2": {"x": high, "y": low}, "a/3": {"x": low, "y": low}}
     assert regret.compare(same, "x", ["x", "y"]) == {"y": {"better": ["a/1"], "worse": ["a/2"], "neither": ["a/3"]}}
 
 
-def test_a_result_knows_its_methods_and_references() -> None:
+def test_a_result_knows_its_methods_and_references(runs: MakeRuns) -> None:
     by_task = {"a/1": {"x": runs([1.0]), "y": runs([2.0])}, "a/2": {"x": runs([3.0])}}
     results = regret.Results.from_runs(by_task, {"a/1": 0.5}.get)
     assert results.best == {"a/1": 0.5, "a/2": 3.0}

@@ -1,29 +1,16 @@
 """The report: its tables, its numbers and its plots."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
-import numpy as np
 import pytest
 
 from benchmarks import regret, report
 
-BUDGET = 4
-
-
-def runs(*values: list[float]) -> regret.Runs:
-    array = np.array(values, dtype=float)
-    return regret.Runs(tuple(range(len(values))), array, np.full_like(array, 0.002))
-
-
-@pytest.fixture
-def results() -> regret.Results:
-    """The best value of task a/1 is 1, which `good` found; a/2 has 0 on record, which no run found."""
-    by_task = {
-        "a/1": {"random": runs([5, 3, 4, 3], [9, 9, 9, 7]), "good": runs([3, 2, 2, 1], [3, 3, 3, 3])},
-        "a/2": {"random": runs([2, 2, 2, 2], [2, 2, 2, 2]), "good": runs([4, 1, 1, 1], [4, 4, 4, 1])},
-    }
-    return regret.Results(by_task, {"a/1": None, "a/2": 0.0})
+MakeRuns: TypeAlias = Callable[..., regret.Runs]
+BUDGET = 4  # the number of evaluations of the fixture `results`
 
 
 def test_the_report_is_written_from_the_runs_on_disk(results: regret.Results, tmp_path: Path) -> None:
@@ -62,7 +49,7 @@ def test_a_method_with_fewer_tasks_is_compared_on_those(results: regret.Results)
     assert "## late, on the 1 tasks it was run on" in text
 
 
-def test_precision_is_the_median_distance_in_decades() -> None:
+def test_precision_is_the_median_distance_in_decades(runs: MakeRuns) -> None:
     both = {"function/f": {"x": runs([2, 1.01, 3, 1], [11, 1.1, 3, 1], [3, 1.001, 3, 1])}}
     results = regret.Results(both, {"function/f": 1.0})
     *_, row = report.precision_table(results, ["x"], [1, 2, BUDGET]).splitlines()
