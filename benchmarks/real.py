@@ -1,7 +1,7 @@
-"""Tasks that are computed, not looked up: algorithm selection by cross-validation, and compressing a network.
+"""Tasks whose values are computed: algorithm selection by cross-validation, and the compression of a network.
 
-All use scikit-learn's bundled data, fixed folds and fixed seeds, so a configuration has one value. The `pipeline` and
-`compress` spaces hold several independent choices in one node.
+All use scikit-learn's bundled data, fixed folds and fixed seeds, so that a configuration always has the same value. The
+spaces of `pipeline` and `compress` hold several independent choices in one node.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree import Categorical, Choice, Integer, Real, Space
+from addtree._types import Array
 
 Objective: TypeAlias = Callable[[Mapping[str, Any]], float]
-Array: TypeAlias = NDArray[Any]
+Labels: TypeAlias = NDArray[Any]  # classes, or the numbers of a regression
 
-ROWS = 350  # of each data set: keeps one evaluation near 50 ms
-FOLDS = 4
-TREES = 15
-ITERATIONS = 2000  # of a solver that has not converged by then: it is judged as it stands
+ROWS = 350  # The most rows of a data set; with them one evaluation takes about 50 ms.
+FOLDS = 4  # The number of folds of the cross-validation.
+TREES = 15  # The number of trees of a forest.
+ITERATIONS = 2000  # A support vector machine stops after this many iterations, converged or not.
+LOGISTIC_ITERATIONS = 200  # A logistic regression stops after this many iterations, converged or not.
+LEAST_PROBABILITY = 1e-6  # Predicted probabilities below this one count as this one, so that the log loss is finite.
 
 _MODELS: dict[str, Space] = {
     "svm": Space(
@@ -85,7 +88,7 @@ def _model(config: Mapping[str, Any], *, regression: bool) -> Any:
         case "linear":
             if regression:
                 return linear_model.Ridge(alpha=config["penalty"])
-            return linear_model.LogisticRegression(C=1 / config["penalty"], max_iter=200)
+            return linear_model.LogisticRegression(C=1 / config["penalty"], max_iter=LOGISTIC_ITERATIONS)
         case _:
             boosted = ensemble.GradientBoostingRegressor if regression else ensemble.GradientBoostingClassifier
             return boosted(
@@ -108,7 +111,7 @@ _PREPARATIONS: dict[str, Choice] = {
 
 
 def _preparation(config: Mapping[str, Any], columns: int, *, regression: bool) -> list[Any]:
-    """The steps before the model. A plain space has none of its own: its features are standardised."""
+    """The steps before the model. A space without choices of steps standardises the features."""
     from sklearn import decomposition, feature_selection, preprocessing
 
     steps: list[Any] = []
@@ -131,21 +134,21 @@ def _preparation(config: Mapping[str, Any], columns: int, *, regression: bool) -
     return steps
 
 
-def _mutual_classif(X: Array, y: Array) -> Any:
+def _mutual_classif(X: Array, y: Labels) -> Any:
     from sklearn.feature_selection import mutual_info_classif
 
     return mutual_info_classif(X, y, random_state=0)
 
 
-def _mutual_regression(X: Array, y: Array) -> Any:
+def _mutual_regression(X: Array, y: Labels) -> Any:
     from sklearn.feature_selection import mutual_info_regression
 
     return mutual_info_regression(X, y, random_state=0)
 
 
 @cache
-def _data(name: str) -> tuple[Array, Array]:
-    """At most ROWS rows of a bundled data set, shuffled; columns without spread are left out."""
+def _data(name: str) -> tuple[Array, Labels]:
+    """At most ROWS rows of a bundled data set, shuffled; constant columns are left out."""
     from sklearn import datasets
 
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -167,16 +170,15 @@ def cross_validated(space: Space, data: str, loss: str) -> Objective:
         folds = (KFold if regression else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
         losses = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # solvers that have not converged are part of the task
+            warnings.simplefilter("ignore")  # a solver that has not converged is part of the task
             for train, test in folds.split(X, y):
                 model = make_pipeline(
                     *_preparation(config, X.shape[1], regression=regression), _model(config, regression=regression)
                 )
                 model.fit(X[train], y[train])
                 if loss == "logloss":
-                    losses.append(
-                        log_loss(y[test], np.clip(model.predict_proba(X[test]), 1e-6, 1), labels=np.unique(y))
-                    )
+                    probabilities = np.clip(model.predict_proba(X[test]), LEAST_PROBABILITY, 1)
+                    losses.append(log_loss(y[test], probabilities, labels=np.unique(y)))
                 elif loss == "error":
                     losses.append(np.mean(model.predict(X[test]) != y[test]))
                 else:
@@ -193,21 +195,23 @@ def cash(data: str, loss: str, *models: str) -> tuple[Space, Objective]:
 
 
 def pipeline(data: str, loss: str, *models: str) -> tuple[Space, Objective]:
-    """Three independent choices, of scaling, of features and of the model."""
+    """Three independent choices: of the scaling, the features and the model."""
     space = Space({**_PREPARATIONS, "model": _models(*models)})
     return space, cross_validated(space, data, loss)
 
 
 # ---------------------------------------------------------------- compression
 
-LAYERS = (48, 32, 24)  # hidden units of the network on the 64 pixels and 10 classes of the digits
-TRAINING_ROWS = 1200
-BITS = 32  # of a weight as trained
-STORAGE_WEIGHT = 0.5  # what storing everything costs, in units of the error rate
+LAYERS = (48, 32, 24)  # The hidden layers of the network, whose inputs are 64 pixels and whose outputs are 10 classes.
+TRAINING_ROWS = 1200  # The network is trained on this many images of digits; the others give the error rate.
+EPOCHS = 60  # The training stops after this many epochs, converged or not.
+BITS = 32  # A weight as trained takes this many bits.
+INDEX_BITS = 8  # The position of a weight that pruning has kept takes this many bits more.
+STORAGE_WEIGHT = 0.5  # Storing the whole network costs as much as this error rate.
 
 
 @cache
-def _network() -> tuple[list[Array], list[Array], Array, Array]:
+def _network() -> tuple[list[Array], list[Array], Array, Labels]:
     """Weights and biases of a trained network, and the rows it was not trained on."""
     from sklearn.datasets import load_digits
     from sklearn.neural_network import MLPClassifier
@@ -216,13 +220,13 @@ def _network() -> tuple[list[Array], list[Array], Array, Array]:
     rows = np.random.default_rng(0).permutation(len(X))
     train, test = rows[:TRAINING_ROWS], rows[TRAINING_ROWS:]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 60 epochs are enough here, converged or not
-        network = MLPClassifier(LAYERS, max_iter=60, random_state=0).fit(X[train] / 16, y[train])
+        warnings.simplefilter("ignore")  # the training need not have converged
+        network = MLPClassifier(LAYERS, max_iter=EPOCHS, random_state=0).fit(X[train] / 16, y[train])
     return network.coefs_, network.intercepts_, X[test] / 16, y[test]
 
 
 def _compressed(W: Array, layer: int, config: Mapping[str, Any]) -> tuple[Array, float]:
-    """A layer's weights after compression and the bits that storing them takes."""
+    """A layer's weights after compression, and the bits that they take."""
     match config[f"method_{layer}"]:
         case "svd":
             rank = config[f"rank_{layer}"]
@@ -230,7 +234,7 @@ def _compressed(W: Array, layer: int, config: Mapping[str, Any]) -> tuple[Array,
             return (U[:, :rank] * s[:rank]) @ V[:rank], BITS * rank * sum(W.shape)
         case "prune":
             kept = np.abs(W) >= np.quantile(np.abs(W), 1 - config[f"density_{layer}"])
-            return W * kept, (BITS + 8) * float(kept.sum())  # 8 bits say where a weight is
+            return W * kept, (BITS + INDEX_BITS) * float(kept.sum())
         case _:
             levels = 2 ** config[f"bits_{layer}"] - 1
             top = config[f"range_{layer}"] * np.abs(W).max()
@@ -239,7 +243,7 @@ def _compressed(W: Array, layer: int, config: Mapping[str, Any]) -> tuple[Array,
 
 
 def compress() -> tuple[Space, Objective]:
-    """A compression method for each of four layers (81 paths): error rate + half the share of storage."""
+    """A compression method for each of four layers (81 paths). Minimise error rate + half the share of storage."""
     sizes = (64, *LAYERS, 10)
     space = Space(
         {

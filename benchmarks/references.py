@@ -1,7 +1,7 @@
 """Improve the best values on record: `python -m benchmarks.references --samples 20000 --seconds 60`.
 
-For every task without a known optimum: the best of many random configurations and of all runs on disk.
-`references.json` only ever gets better; a task whose objective has changed needs its entry removed first.
+For every task without a known optimum, this takes the best of many random configurations and of all runs on disk. An
+entry of `references.json` is only replaced by a better one; if an objective has changed, remove its entry first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from addtree._files import write_text
 from benchmarks import tasks
-from benchmarks.files import REFERENCES, RESULTS, write
+from benchmarks.files import REFERENCES, RESULTS
 
 
 def search(task: tasks.Task, *, samples: int, seconds: float, seed: int) -> tuple[float, dict[str, Any]]:
-    """The best of `samples` random configurations, or of as many as the time allows."""
+    """The best of `samples` random configurations, or of those that the time allows."""
     rng = np.random.default_rng(seed)
     end = time.perf_counter() + seconds
     best: tuple[float, dict[str, Any]] = (np.inf, {})
@@ -45,11 +46,9 @@ def from_runs(name: str, results: Path) -> Iterator[tuple[float, dict[str, Any]]
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.references", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--tasks", nargs="+", default=tasks.USUAL, help="names, families, patterns (usual: all but unseen)"
-    )
-    parser.add_argument("--samples", type=int, default=20_000, help="random configurations a task")
-    parser.add_argument("--seconds", type=float, default=60, help="time a task at most")
+    parser.add_argument("--tasks", nargs="+", default=tasks.USUAL, help=tasks.HELP)
+    parser.add_argument("--samples", type=int, default=20_000, help="random configurations per task")
+    parser.add_argument("--seconds", type=float, default=60, help="the most time per task")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder with runs")
     given = parser.parse_args(arguments)
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if value < known.get(name, {"value": np.inf})["value"]:
             print(f"{name}: {known.get(name, {}).get('value')} -> {value}", flush=True)
             known[name] = {"value": value, "config": config}
-            write(REFERENCES, json.dumps(dict(sorted(known.items())), indent=1) + "\n")
+            write_text(REFERENCES, json.dumps(dict(sorted(known.items())), indent=1) + "\n")
 
 
 if __name__ == "__main__":

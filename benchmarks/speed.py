@@ -1,10 +1,10 @@
-"""What a suggestion costs, against peers and as problems grow.
+"""The cost of a suggestion, against peers and as problems grow.
 
     OMP_NUM_THREADS=1 python -m benchmarks.speed [--parts start peers ...] [--methods ...] [--seeds 3]
 
-Milliseconds are those of one run on one machine with one BLAS thread: read the ratios. They are processor time, which
-is the time that passes where nothing else runs and suffers less where something does. A suggestion is one ask and one
-tell; the objective's own time is not in it. Parts:
+Milliseconds are those of one run on one machine with one BLAS thread, so compare ratios. They are processor time: on an
+idle machine that is the time that passes, and on a busy machine it is disturbed less. A suggestion is one ask and one
+tell, without the time of the objective. Parts:
 
     start         seconds to import the package, against what it is built on
     peers         a suggestion at n = 80 of the paper's function and n = 100 of iaml_super, against other optimizers
@@ -12,7 +12,7 @@ tell; the objective's own time is not in it. Parts:
     observations  n = 20 .. 10,000 on iaml_super, with the peak memory of each
     vertices      trees of 7 .. 1023 vertices, 100 observations
     choices       2 .. 40 independent choices, 100 observations; and one choice of 40 options
-    stages        where the time of a suggestion goes
+    stages        the shares of the stages in the time of a suggestion
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 
 import addtree as at
+from addtree._processes import worker_pool
 from benchmarks import peers, tasks
 
-IAML = "yahpo/iaml_super-1489-mmce"
-PAPER = "function/synthetic"
-SLOW = {
-    "botorch-hierarchical": 2,
-    "optuna-gp-flat": None,
-}  # only on the paper's function; the first, so many suggestions
+IAML = "yahpo/iaml_super-1489-mmce"  # A real problem with four learners and 28 parameters.
+PAPER = "function/synthetic"  # The paper's function.
+# These methods are timed on the paper's function only. A number limits the suggestions that are timed; the observations
+# before them are random.
+SLOW = {"botorch-hierarchical": 2, "optuna-gp-flat": None}
 clock = time.process_time
-LATE = 20  # suggestions whose mean is "at n"
+LATE = 20  # The cost "at n" is the mean of this many suggestions before n.
 Objective = Callable[[Mapping[str, Any]], float]
 
 
@@ -49,7 +48,7 @@ def _available(name: str) -> bool:
     try:
         tasks.load(name)
     except tasks.MissingDataError:
-        print(f"\n{name}: skipped, ADDTREE_DATA names no folder with yahpo/ (see benchmarks/README.md)")
+        print(f"\n{name}: skipped, because ADDTREE_DATA names no folder with yahpo/ (see benchmarks/README.md)")
         return False
     return True
 
@@ -73,7 +72,7 @@ def start_up(repetitions: int = 10) -> None:
 
 
 def timed(method: str, task: tasks.Task, n: int, seed: int, *, told: int = 0) -> list[float]:
-    """Milliseconds of the suggestions of a run up to n evaluations, the first `told` of them random, not asked for."""
+    """Milliseconds of the suggestions of a run of n evaluations; the first `told` are random and not asked for."""
     session, rng, out = peers.start(method, task.space, seed), np.random.default_rng(seed), []
     for _ in range(told):
         sample = task.space.sample(rng)
@@ -96,7 +95,7 @@ def against_peers(name: str, n: int, methods: list[str], seeds: int) -> None:
     print(f"\n{name}, n = {n}: mean of the last {LATE} suggestions before it, and of all; median of {seeds} seeds")
     print("\n| method | ms | all, ms | addtree / it |\n|---|---|---|---|")
     rows: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(seeds):  # the methods by turns, so that another load of the machine meets them all
+    for seed in range(seeds):  # the methods take turns, so that another load of the machine disturbs them all
         for method in ["addtree", *methods]:
             few = SLOW.get(method)
             if few is not None and seed > 0:
@@ -124,7 +123,7 @@ def whole_run(seeds: int, n: int = 100) -> None:
 
 
 def bowl(config: Mapping[str, Any]) -> float:
-    """Some function of the active numbers."""
+    """A quadratic function of the active numbers."""
     return float(sum((v - 0.3) ** 2 for v in config.values() if isinstance(v, float)))
 
 
@@ -151,7 +150,7 @@ def options(n: int) -> at.Space:
 
 
 def problem(kind: str, size: int) -> tuple[at.Space, Objective, int]:
-    """A space, an objective and a number of observations, by name: what a process can be told to measure."""
+    """A space, an objective and a number of observations, by name, because a process is given names."""
     if kind == "observations":
         task = tasks.load(IAML)
         return task.space, task.objective, size
@@ -160,7 +159,7 @@ def problem(kind: str, size: int) -> tuple[at.Space, Objective, int]:
 
 
 def peak() -> float:
-    """MB that this process has had at most. Not `ru_maxrss`, into which Linux counts what the parent had."""
+    """The peak memory of this process in MB. `ru_maxrss` is the second choice: Linux counts the parent's peak in it."""
     try:
         with open("/proc/self/status", encoding="ascii") as status:
             return next(float(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
@@ -169,7 +168,7 @@ def peak() -> float:
 
 
 def loaded(kind: str, size: int, suggestions: int) -> tuple[float, float, float]:
-    """After n observations from outside: ms of the first suggestion, the mean of those that follow, and peak MB."""
+    """After n random observations: ms of the first suggestion, mean ms of the next, and the memory they add in MB."""
     import scipy.optimize  # noqa: F401 - the first fit would load it
 
     space, objective, n = problem(kind, size)
@@ -188,7 +187,7 @@ def loaded(kind: str, size: int, suggestions: int) -> tuple[float, float, float]
 
 
 def growth(title: str, kind: str, sizes: Mapping[int, int], suggestions: int) -> dict[int, float]:
-    """One line per size; `sizes` maps what is printed to what the problem is made of. Mean milliseconds by size."""
+    """Print a line per size, and return the mean milliseconds by size; `sizes` maps the size shown to the problem's."""
     print(
         f"\n| {title} | first suggestion, ms | mean of the next {suggestions}, ms | exponent | memory, MB |\n"
         + "|---" * 5
@@ -196,8 +195,8 @@ def growth(title: str, kind: str, sizes: Mapping[int, int], suggestions: int) ->
     )
     means: dict[int, float] = {}
     for shown, size in sizes.items():
-        with get_context("spawn").Pool(1) as pool:  # a process each, for a peak each
-            first, mean, memory = pool.apply(loaded, (kind, size, suggestions))
+        with worker_pool(1) as pool:  # each size has a process of its own, and so a peak of its own
+            first, mean, memory = pool.submit(loaded, kind, size, suggestions).result()
         slope = f"{_exponent(means, shown, mean):.2f}" if means else ""
         print(f"| {shown} | {first:.0f} | {mean:.1f} | {slope} | {memory:.0f} |", flush=True)
         means[shown] = mean
@@ -205,6 +204,7 @@ def growth(title: str, kind: str, sizes: Mapping[int, int], suggestions: int) ->
 
 
 def _exponent(means: Mapping[int, float], size: int, mean: float, since: int | None = None) -> float:
+    """The exponent of a power law through the means at `since` (by default the last size) and at `size`."""
     since = list(means)[-1] if since is None else since
     return float(np.log(mean / means[since]) / np.log(size / since))
 
@@ -212,7 +212,7 @@ def _exponent(means: Mapping[int, float], size: int, mean: float, since: int | N
 def many_observations() -> None:
     if not _available(IAML):
         return
-    # 100 suggestions, so that the refits of every size are in the mean in their proportion
+    # 100 suggestions, so that refits have their usual share in the mean at every size
     means = growth("observations", "observations", {n: n for n in (20, 100, 250, 500, 1000, 2000, 10_000)}, 100)
     print(f"\nfrom 250 to 2000 observations: exponent {_exponent(means, 2000, means[2000], since=250):.2f}")
 

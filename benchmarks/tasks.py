@@ -1,7 +1,7 @@
-"""The tasks: a name, a family, a conditional space and an objective to minimise, with the best value known.
+"""The tasks: a name, a family, a conditional space and an objective to minimise, with the best known value.
 
-`TASKS` maps names to what builds them, so that naming a task costs nothing and only a task that is run loads its data.
-To add one, add a line there (see `benchmarks/README.md`).
+`TASKS` maps each name to a function that builds the task, so that only a task that is run loads its data. To add one,
+add a line there (see `benchmarks/README.md`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchmarks import real, yahpo
 from benchmarks.files import REFERENCES
 from benchmarks.yahpo import MissingDataError
 
-__all__ = ["TASKS", "USUAL", "MissingDataError", "Task", "family", "load", "matching", "reference"]
+__all__ = ["HELP", "TASKS", "USUAL", "MissingDataError", "Task", "family", "load", "matching", "reference"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task. `reference` is the known optimum, or else the best value on record (None: none yet)."""
+    """One task. `reference` is the known optimum if `exact`, or else the best value on record, or None without one."""
 
     name: str
     space: Space
@@ -47,7 +47,7 @@ _YAHPO = (
     ("rbv2_xgboost", "41143", "auc"),
     ("rbv2_xgboost", "12", "logloss"),
 )
-# Never looked at while the default was chosen: instances drawn at random, and the targets left over.
+# These tasks were never looked at while the default was chosen: instances drawn at random, and the remaining targets.
 _UNSEEN = (
     *(("iaml_super", instance, "auc") for instance in ("41146", "1067")),
     *(("iaml_super", instance, "logloss") for instance in ("40981", "1489")),
@@ -76,7 +76,8 @@ TASKS: dict[str, Builder] = {
     "cash/compress": real.compress,
     **{f"unseen/{'-'.join(task)}": partial(yahpo.problem, *task) for task in _UNSEEN},
 }
-USUAL = ("function", "yahpo", "cash")  # the families that are run where none is named
+USUAL = ("function", "yahpo", "cash")  # The families that are run if no task is named.
+HELP = "names, families or shell patterns of tasks (default: all but unseen)"  # The help text of the option --tasks.
 
 
 def family(name: str) -> str:
@@ -85,7 +86,7 @@ def family(name: str) -> str:
 
 
 def matching(patterns: Iterable[str]) -> list[str]:
-    """Names of the tasks that match any of the patterns, which are names, families or shell patterns."""
+    """The names of the tasks that match any of the patterns, which are names, families or shell patterns."""
     found = []
     for pattern in patterns:
         names = [name for name in TASKS if fnmatch(name, pattern) or family(name) == pattern]
@@ -96,7 +97,7 @@ def matching(patterns: Iterable[str]) -> list[str]:
 
 
 def load(name: str) -> Task:
-    """Build a task; MissingDataError where its data are not on this machine."""
+    """Build a task; raises MissingDataError if its data are not on this machine."""
     built = TASKS[name]()
     if isinstance(built, problems.Problem):
         return Task(name, built.space, built.objective, built.optimum, exact=True)
@@ -104,7 +105,7 @@ def load(name: str) -> Task:
 
 
 def reference(name: str) -> float | None:
-    """The known optimum of a task or the best value on record, without building what is slow to build."""
+    """The known optimum of a task, or the best value on record; tasks that are slow to build are not built."""
     if family(name) == "function":
         built = TASKS[name]()
         assert isinstance(built, problems.Problem)

@@ -20,7 +20,8 @@ import numpy as np
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.space.parameters import Parameter
 
-INSTANCE = "task_id"
+INSTANCE = "task_id"  # The name of the parameter that selects the data set.
+# The remedy for missing data, as the messages give it.
 WHERE = "clone https://github.com/slds-lmu/yahpo_data to a folder called yahpo, and name the folder that holds it"
 
 
@@ -30,7 +31,7 @@ class MissingDataError(Exception):
 
 @dataclass(frozen=True)
 class Layout:
-    """What the model's file does not say: the order of its outputs and of the columns of its two inputs."""
+    """The order of a model's outputs and of the columns of its two inputs, which its file does not contain."""
 
     targets: tuple[str, ...]
     fidelities: Mapping[str, float]
@@ -75,13 +76,11 @@ LAYOUTS = {
         numbers=(*_BOOSTED, "trainsize", "repl"),
     ),
 }
-SHARES = {"acc", "auc", "f1"}  # targets to maximise, in [0, 1]: what is minimised is 1 - value
+SHARES = {"acc", "auc", "f1"}  # These targets lie in [0, 1] and are to be maximised: the objective is 1 - value.
 
 
 def folder(scenario: str) -> Path:
     """The folder of a scenario, or a MissingDataError that says how to get it."""
-    if find_spec("onnxruntime") is None:
-        raise MissingDataError(f"yahpo/{scenario}: onnxruntime is not installed; pip install -e '.[bench]'")
     root = os.environ.get("ADDTREE_DATA")
     if root is None:
         raise MissingDataError(f"yahpo/{scenario}: ADDTREE_DATA is not set; {WHERE} in ADDTREE_DATA")
@@ -92,9 +91,9 @@ def folder(scenario: str) -> Path:
 
 
 def read_space(form: Mapping[str, Any], *, without: set[str]) -> Space:
-    """The Space of a ConfigSpace form in JSON: a parameter hangs under every option that makes it active.
+    """The Space of a ConfigSpace in JSON form: a parameter belongs to every option that makes it active.
 
-    A parameter active under two of three options stands under both, by the same name, so it is one shared variable.
+    A parameter that is active under two of three options has the same name under both, so it is one shared variable.
     """
     raw = {entry["name"]: entry for entry in form["hyperparameters"] if entry["name"] not in without}
     conditions: dict[str, dict[str, tuple[Any, ...]]] = {name: {} for name in raw}
@@ -105,7 +104,7 @@ def read_space(form: Mapping[str, Any], *, without: set[str]) -> Space:
     parents = {parent for needs in conditions.values() for parent in needs}
 
     def node(path: dict[str, Any]) -> Space:
-        """What the options chosen on `path` open that its beginning did not."""
+        """The space that the last option of `path` opens, given the options before it."""
         children: dict[str, Parameter | Choice] = {}
         last = next(reversed(path), None)
         for name, needs in conditions.items():
@@ -121,7 +120,7 @@ def read_space(form: Mapping[str, Any], *, without: set[str]) -> Space:
     space = node({})
     lost = set(raw) - set(space.variables)
     if lost:
-        raise ValueError(f"{sorted(lost)} depend on several independent choices at once; a Space cannot say that")
+        raise ValueError(f"{sorted(lost)} depend on several independent choices at once, which a Space cannot express")
     return space
 
 
@@ -143,6 +142,8 @@ def _session(path: Path) -> Any:
 
 def problem(scenario: str, instance: str, target: str) -> tuple[Space, Callable[[Mapping[str, Any]], float]]:
     """The space and the objective of one task."""
+    if find_spec("onnxruntime") is None:
+        raise MissingDataError(f"yahpo/{scenario}: onnxruntime is not installed; pip install -e '.[bench]'")
     path, layout = folder(scenario), LAYOUTS[scenario]
     form = json.loads((path / "config_space.json").read_text())
     codes = json.loads((path / "encoding.json").read_text())
@@ -153,7 +154,8 @@ def problem(scenario: str, instance: str, target: str) -> tuple[Space, Callable[
     def objective(config: Mapping[str, Any]) -> float:
         full = {**config, **layout.fidelities, INSTANCE: instance}
         categories = [[codes[name][full.get(name, "#na#")] for name in layout.categories]]
-        numbers = [[full.get(name, 0.0) for name in layout.numbers]]  # inactive is 0, as in training
+        # An inactive number is 0, as in the training of the model.
+        numbers = [[full.get(name, 0.0) for name in layout.numbers]]
         inputs = {"x_cat": np.array(categories, np.int32), "x_cont": np.array(numbers, np.float32)}
         value = float(_session(path).run(None, inputs)[0][0, column])
         return 1 - value if target in SHARES else value

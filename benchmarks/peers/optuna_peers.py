@@ -8,46 +8,39 @@ from typing import Any
 import optuna
 
 from addtree import Categorical, Choice, Integer, Space
+from addtree.paper.baselines.flat import active_part
 from addtree.space.parameters import Parameter
-from benchmarks.peers import Config
+from addtree.space.space import Config
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 class Study:
-    """One in-memory study. `flat` suggests every parameter of the tree, active or not, and drops the inactive."""
+    """One in-memory study. If `flat`, every parameter of the tree is suggested, and the inactive ones are dropped."""
 
     def __init__(self, space: Space, sampler: optuna.samplers.BaseSampler, *, flat: bool = False) -> None:
         self._space, self._flat = space, flat
         self._study = optuna.create_study(sampler=sampler)
         self._trial: Any = None
 
-    def ask(self) -> Config:
+    def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
         if not self._flat:
             return _walk(self._trial, self._space)
-        drawn = {name: _suggest(self._trial, name, domain) for name, domain in self._space.variables.items()}
-        return active_part(self._space, drawn)
+        full = {name: _suggest(self._trial, name, domain) for name, domain in self._space.variables.items()}
+        return active_part(self._space, full)
 
     def tell(self, config: Config, value: float) -> None:
         self._study.tell(self._trial, value)
 
 
-def active_part(space: Space, full: Config) -> dict[str, Any]:
-    """What of a value for every variable the choices among them activate."""
-    config = {name: full[name] for name in space.children}
-    for name, child in space.children.items():
-        if isinstance(child, Choice):
-            config.update(active_part(child.spaces[int(child.encode(full[name]))], full))
-    return config
-
-
 def _walk(trial: Any, space: Space) -> dict[str, Any]:
+    """Suggest the parameters of a node, and then those that the suggested options open."""
     config: dict[str, Any] = {}
     for name, child in space.children.items():
-        config[name] = _suggest(trial, name, child)
+        config[name] = label = _suggest(trial, name, child)
         if isinstance(child, Choice):
-            config.update(_walk(trial, child.spaces[int(child.encode(config[name]))]))
+            config.update(_walk(trial, child.spaces[child.labels.index(label)]))
     return config
 
 
@@ -67,17 +60,17 @@ def tpe(space: Space, seed: int) -> Study:
 
 
 def tpe_group(space: Space, seed: int) -> Study:
-    """Multivariate TPE over groups, what Optuna recommends for conditional spaces."""
+    """Multivariate TPE over groups, which Optuna recommends for conditional spaces."""
     return Study(space, _sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
 
 
 def gp(space: Space, seed: int) -> Study:
-    """The GP sampler as a user meets it; conditional parameters are drawn at random."""
+    """The GP sampler as a user meets it; it draws conditional parameters at random."""
     return Study(space, _sampler("GPSampler", seed=seed))
 
 
 def gp_flat(space: Space, seed: int) -> Study:
-    """The GP sampler when the user flattens the space by hand."""
+    """The GP sampler if the user flattens the space by hand."""
     return Study(space, _sampler("GPSampler", seed=seed), flat=True)
 
 

@@ -1,3 +1,5 @@
+"""The runner: finished runs are kept, failures stay alone, and what is missing is skipped."""
+
 import json
 import os
 import signal
@@ -5,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import peers, report, run, tasks, yahpo
+from addtree import Space
+from benchmarks import peers, run, tasks
 
 
 def make(
@@ -14,9 +17,9 @@ def make(
     return run.Run(task, method, seed, budget, out)
 
 
-def test_a_run_is_kept_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "plot", lambda *arguments: None)
+def test_a_run_is_kept_and_not_repeated(tmp_path: Path) -> None:
     options = ["--tasks", "function/synthetic", "--methods", "random", "--seeds", "2", "--budget", "5", "--jobs", "1"]
+    options.append("--no-plots")
     assert run.main([*options, "--out", str(tmp_path)]) == 0
     files = sorted(tmp_path.glob("*/*/*"))
     assert [path.name for path in files] == ["0.json", "1.json"]
@@ -40,51 +43,47 @@ def test_a_seed_means_one_run(tmp_path: Path) -> None:
     assert first == second != other
 
 
-def fail(space: object, seed: int) -> None:
+def fail(method: str, space: Space, seed: int) -> peers.Method:
     raise RuntimeError("no luck")
 
 
-def test_a_failure_leaves_its_traceback_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_its_traceback_and_is_tried_again(tmp_path: Path) -> None:
     failing = make(tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(peers, "start", lambda method, space, seed: fail(space, seed))
-        assert run.work(failing)[2] == "RuntimeError: no luck"
+    assert run.work(failing, fail)[2] == "RuntimeError: no luck"
     assert "no luck" in failing.path.with_suffix(".error.txt").read_text()
     assert not failing.finished
     assert run.work(failing)[2] is None
     assert [path.name for path in failing.path.parent.iterdir()] == ["0.json"]
 
 
-def test_a_run_that_kills_its_process_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "work", _work_or_die)
-    outcomes = {done.seed: error for done, _, _, error in run.execute([make(tmp_path, seed=s) for s in range(3)], 1)}
-    assert outcomes == {0: None, 1: "the process died", 2: None}
-
-
-_real_work = run.work
-
-
-def _work_or_die(one: run.Run) -> tuple[float, float, str | None]:
+def work_or_die(one: run.Run) -> run.Outcome:
     if one.seed == 1:
         one.path.parent.mkdir(parents=True, exist_ok=True)
         one.marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return _real_work(one)
+    return run.work(one)
 
 
-def test_absent_data_and_libraries_are_skipped_with_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("ADDTREE_DATA", raising=False)
-    monkeypatch.setattr(run, "_task", tasks.load)
-    monkeypatch.setattr(yahpo, "find_spec", lambda name: name)
-    monkeypatch.setitem(peers.METHODS, "absent", ("absent", "Absent", ("no_such_library",)))
-    names = ["function/synthetic", "yahpo/rbv2_svm-1220-mmce"]
-    left = run.plan(names, ["random", "absent"], range(1), 5, tmp_path)
-    assert [(one.task, one.method) for one in left] == [("function/synthetic", "random")]
-    said = capsys.readouterr().out
-    assert "ADDTREE_DATA is not set" in said
-    assert "skipping method absent: no_such_library not installed" in said
+def test_a_run_that_kills_its_process_stops_no_other(tmp_path: Path) -> None:
+    runs = [make(tmp_path, seed=seed) for seed in range(3)]
+    outcomes = {done.seed: error for done, _, _, error in run.execute(runs, 1, work_or_die)}
+    assert outcomes == {0: None, 1: "the process died", 2: None}
+
+
+def test_tasks_without_data_are_skipped_with_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    def load(name: str) -> tasks.Task:
+        if name.startswith("yahpo"):
+            raise tasks.MissingDataError(f"{name}: ADDTREE_DATA is not set")
+        return tasks.load(name)
+
+    assert run.with_data(["function/synthetic", "yahpo/rbv2_svm-1220-mmce"], load) == ["function/synthetic"]
+    assert "skipping task yahpo/rbv2_svm-1220-mmce: ADDTREE_DATA is not set" in capsys.readouterr().out
+
+
+def test_methods_without_their_library_are_skipped_with_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    absent = peers.Peer(peers.METHODS["random"].begin, ("numpy", "no_such_library"))
+    assert run.installed({"random": peers.METHODS["random"], "absent": absent}) == ["random"]
+    assert "skipping method absent: no_such_library not installed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("task", ["function/synthetic", "function/goldstein"])
@@ -96,10 +95,12 @@ def test_absent_data_and_libraries_are_skipped_with_a_word(
         ("optuna-tpe", "optuna"),
         ("optuna-tpe-group", "optuna"),
         ("hyperopt", "hyperopt"),
+        ("smac", "smac"),
     ],
 )
+@pytest.mark.filterwarnings("ignore")  # SMAC's dependencies warn when they are imported
 def test_a_method_suggests_valid_configurations(tmp_path: Path, task: str, method: str, library: str) -> None:
     pytest.importorskip(library, reason=f"{method} needs {library}, from the extra bench")
-    result = run.evaluate(make(tmp_path, task=task, method=method, budget=13))
-    assert len(result["values"]) == 13
-    assert result["values"] == run.evaluate(make(tmp_path, task=task, method=method, budget=13))["values"]
+    first, second = (run.evaluate(make(tmp_path, task=task, method=method, budget=13))["values"] for _ in range(2))
+    assert len(first) == 13
+    assert first == second

@@ -1,4 +1,7 @@
+"""The tasks: their samples, their references, and the spaces of YAHPO Gym."""
+
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,11 +96,13 @@ def test_conditions_on_two_independent_choices_are_refused() -> None:
         yahpo.read_space(both, without=set())
 
 
-def test_missing_data_say_where_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yahpo, "find_spec", lambda name: name)
+def test_missing_data_come_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ADDTREE_DATA", raising=False)
     with pytest.raises(tasks.MissingDataError, match="ADDTREE_DATA is not set; clone"):
-        tasks.load("yahpo/rbv2_svm-1220-mmce")
+        yahpo.folder("rbv2_svm")
+    monkeypatch.setenv("ADDTREE_DATA", str(tmp_path))
+    with pytest.raises(tasks.MissingDataError, match=r"has no model\.onnx; clone"):
+        yahpo.folder("rbv2_svm")
 
 
 def test_patterns_name_tasks() -> None:

@@ -1,4 +1,4 @@
-"""The runner: what is done is not done again, what is broken does not spread, and the quick form gives a page."""
+"""The runner: a finished job is not repeated, a failed job does not stop the others, and a quick run gives a page."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def jobs(tmp_path):
     return [Job("synthetic", "random", seed, 6, tmp_path) for seed in range(3)]
 
 
-def test_resume_runs_only_what_is_missing_and_gives_the_same(tmp_path, jobs):
+def test_resuming_runs_only_the_missing_jobs_with_the_same_results(tmp_path, jobs):
     lines = []
     assert runs.run_all(jobs, out=tmp_path, workers=0, report=lines.append) == {}
     first = [runs.path_of(tmp_path, job).read_text() for job in jobs]
@@ -35,19 +35,33 @@ def test_resume_runs_only_what_is_missing_and_gives_the_same(tmp_path, jobs):
         assert (again["values"], again["configs"]) == (before["values"], before["configs"])
 
 
-def test_interrupted_write_leaves_no_record(tmp_path, jobs, monkeypatch):
-    def killed(*_):
+class Interrupted(Job):
+    """A job that the user interrupts."""
+
+    def run(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pathlib.Path.replace", killed)
+
+def test_an_interrupted_job_leaves_no_record(tmp_path):
+    job = Interrupted("synthetic", "random", 0, 6, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        runs.run_all(jobs[:1], out=tmp_path, workers=0, report=lambda _: None)
-    assert runs.load(tmp_path, jobs[0]) is None
+        runs.run_all([job], out=tmp_path, workers=0, report=lambda _: None)
+    assert runs.load(tmp_path, job) is None
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, jobs):
+    path = runs.path_of(tmp_path, jobs[0])
+    runs.save(path, {"seed": 0})
+    with pytest.raises(TypeError):
+        runs.save(path, {"seed": object()})
+    assert runs.load(tmp_path, jobs[0]) == {"seed": 0}
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and sessions are POSIX's")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_a_stopped_run_leaves_no_process_and_goes_on(tmp_path, jobs, how):
+def test_a_stopped_run_leaves_no_process_and_continues(tmp_path, jobs, how):
     code = (
         "from pathlib import Path; from addtree.paper import runs; from addtree.paper.experiments import Job\n"
         f"out = Path({str(tmp_path)!r})\n"
@@ -64,7 +78,7 @@ def test_a_stopped_run_leaves_no_process_and_goes_on(tmp_path, jobs, how):
         os.killpg(process.pid, how)  # a terminal interrupts the whole group
     else:
         process.kill()
-    process.communicate(timeout=20)  # to the end of the pipe: the worker holds it as long as it lives
+    process.communicate(timeout=20)  # until the end of the pipe, which the worker keeps open as long as it lives
     assert process.returncode != 0
     again = []
     runs.run_all(jobs, out=tmp_path, workers=0, report=again.append)
@@ -118,7 +132,7 @@ def data(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # SMAC's and its dependencies' own
-def test_quick_form_writes_the_page(tmp_path, data):
+def test_a_quick_run_writes_the_page(tmp_path, data):
     pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
     text = command.run("all", quick=True, out=tmp_path, data=data, jobs=2).read_text()
     for name in ("add-tree", "addtree", "independent", "tree", "random"):
@@ -136,7 +150,7 @@ def test_quick_form_writes_the_page(tmp_path, data):
     assert np.isfinite(record["values"]).all()
 
 
-def test_without_data_the_page_says_what_to_do(tmp_path, capsys):
+def test_without_data_the_page_gives_the_remedy(tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
     page = command.run("compression", quick=True, out=tmp_path, data=tmp_path / "nowhere", methods=["random"])
     for said in (page.read_text(), capsys.readouterr().err):
@@ -144,7 +158,7 @@ def test_without_data_the_page_says_what_to_do(tmp_path, capsys):
     assert "`compression-tree` was not run" in page.read_text()
 
 
-def test_a_page_does_not_make_its_own_commit_dirty(tmp_path, monkeypatch):
+def test_a_page_does_not_make_its_own_commit_dirty(tmp_path):
     def git(*command):
         subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *command], check=True)
 
@@ -154,15 +168,14 @@ def test_a_page_does_not_make_its_own_commit_dirty(tmp_path, monkeypatch):
     git("init", "--quiet")
     git("add", "--all")
     git("commit", "--quiet", "--message", "one")
-    monkeypatch.setattr(runs, "PACKAGE", tmp_path / "package")
     (tmp_path / "page.md").write_text("new")
-    clean = runs.versions()["commit"]
+    clean = runs.commit(tmp_path / "package")
     assert len(clean) == 10
     (tmp_path / "package" / "code.py").write_text("2")
-    assert runs.versions()["commit"] == f"{clean}-dirty"
+    assert runs.commit(tmp_path / "package") == f"{clean}-dirty"
 
 
-def test_unknown_method_is_said(capsys, tmp_path):
+def test_an_unknown_method_is_named(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["synthetic", "--methods", "nobody", "--out", str(tmp_path)])
     assert "nobody" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from addtree.paper.methods import METHODS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse and run; the path of the page goes to standard output."""
+    """Run the command and print the path of the page; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m addtree.paper", description="Reproduce the paper's experiments.")
     parser.add_argument("experiment", choices=[*EXPERIMENTS, *PARTS, "all"])
     parser.add_argument("--quick", action="store_true", help="2 seeds, 25 iterations")
@@ -21,8 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("paper-results"), help="raw results and the trained network")
     parser.add_argument("--docs", type=Path, help="folder for the page and its figures (default: --out)")
     parser.add_argument("--data", type=Path, help="folder that contains mnist/ (or set ADDTREE_DATA)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), help="only these")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes (default: 1)")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), help="run only these methods")
     given = vars(parser.parse_args(arguments))
     try:
         print(run(given.pop("experiment"), **given))
@@ -30,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 130  # what a shell reports of a program that was interrupted
+        print("stopped; the same command continues from here", file=sys.stderr)
+        return 130  # the exit status that shells give to an interrupted program
     return 0
 
 

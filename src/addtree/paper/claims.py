@@ -1,26 +1,24 @@
-"""What is claimed, and what comes out here: verdicts in words with their numbers, a failure in capitals."""
+"""The paper's claims against the numbers found here: verdicts in words, with a failure in capitals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from addtree._types import Array
 from addtree.paper import tables
 from addtree.paper.tables import Curves
 from addtree.problems import synthetic
 
-Float = NDArray[np.float64]
-
-ALPHA = 0.05  # the paper's level
-LEVEL_AT_20 = -3.5  # log10 distance on the synthetic function: what the paper's method is held to
-SAMPLES_NEEDED = {"add-tree": 24, "independent": 44}  # for a mean squared error of 10⁻⁴, the paper
-LOG_MSE_AT_20 = {"add-tree": -3, "independent": -1}  # with 20 training samples, the paper
+ALPHA = 0.05  # The level of significance is the paper's.
+LEVEL_AT_20 = -3.5  # The log10 distance on the synthetic function that the paper's method should be below at 20.
+SAMPLES_NEEDED = {"add-tree": 24, "independent": 44}  # The paper's numbers of samples for a mean squared error of 10⁻⁴.
+LOG_MSE_AT_20 = {"add-tree": -3, "independent": -1}  # The paper's log10 mean squared errors with 20 samples.
 
 
 def optimization(experiment: str, curves: Curves) -> str:
-    """Against the paper's baselines, then what it did not compare: `independent`, and our default with its method."""
+    """Verdicts against the paper's baselines and `independent`, and on our default against the paper's method."""
     length = next(iter(curves.best.values())).shape[1]
     ours = [name for name in ("add-tree", "addtree") if name in curves.best]
     iterations = [k for k in tables.ITERATIONS if k <= length]
@@ -53,7 +51,7 @@ def _against_baselines(ours: str, curves: Curves, *, k: int) -> str:
 
 
 def _against(one: str, two: str, *, experiment: str, curves: Curves, k: int) -> str:
-    """Both one-sided tests of two methods: better, worse, or neither; empty where there are too few runs."""
+    """The verdict of both one-sided tests of two methods; empty if there are too few runs."""
     if two not in curves.best or len(curves.common(one, two)) < tables.MIN_PAIRS:
         return ""
     means = []
@@ -69,9 +67,9 @@ def _against(one: str, two: str, *, experiment: str, curves: Curves, k: int) -> 
     return f"`{one}` against `{two}` at iteration {k}: {verdict} ({numbers})."
 
 
-def regression(errors: Mapping[str, Float], sizes: Sequence[int]) -> str:
-    """The paper's two sentences on Figure 4, and our default beside its method; errors are runs x sizes."""
-    means = {name: np.log10(np.maximum(runs, 1e-32)).mean(axis=0) for name, runs in errors.items()}
+def regression(errors: Mapping[str, Array], sizes: Sequence[int]) -> str:
+    """Verdicts on the paper's two sentences about Figure 4, and on the default against the paper's method."""
+    means = {name: tables.log_error(runs).mean(axis=0) for name, runs in errors.items()}
     lines = []
     for name, paper in SAMPLES_NEEDED.items():
         if name in errors and paper in sizes:

@@ -1,4 +1,4 @@
-"""One function runs an experiment, or all, and writes the page: `run`."""
+"""The command behind `addtree paper` and `python -m addtree.paper`: run experiments, then write the results page."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from addtree._files import write_text
 from addtree.errors import AddTreeError, DataError, OptionError
 from addtree.paper import runs
 from addtree.paper.experiments import OPTIMIZATION, QUICK_SIZES, TRAIN_SIZES, Job, compressor, network_accuracy
 from addtree.paper.methods import METHODS, REGRESSORS
 from addtree.paper.runs import to_stderr
 
+# The experiments by name, with the optimization or regression experiments that each consists of.
 EXPERIMENTS = {
     "synthetic": ("synthetic",),
     "regression": ("regression",),
     "compression": ("compression-tree", "compression-choices"),
     "complexity": (),
 }
-PARTS = ("compression-tree", "compression-choices")
-ITERATIONS, QUICK_ITERATIONS = 80, 25
-SEEDS, QUICK_SEEDS = 10, 2
+PARTS = ("compression-tree", "compression-choices")  # Each of these can be run alone.
+ITERATIONS, QUICK_ITERATIONS = 80, 25  # The paper runs 80 iterations; a quick run shows the form of the page.
+SEEDS, QUICK_SEEDS = 10, 2  # The paper runs 10 seeds.
 PAGE = "paper-results.md"
 
 
@@ -37,15 +39,20 @@ def run(
     methods: Sequence[str] | None = None,
     docs: Path | None = None,
 ) -> Path:
-    """Run what is not done yet, then write the page (with figures in `paper/` beside it) from all that is; returns it.
+    """Run the jobs that are not done yet, write the page from all records, and return the page's path.
 
-    `out` keeps the raw records and the trained network, `docs` (default `out`) gets page and figures.
+    out      the folder that keeps the raw records and the trained network
+    docs     the folder for the page and, in paper/, its figures; None means `out`
+    data     the folder that contains mnist/; None looks elsewhere (see `mnist.load`)
+    jobs     the number of processes
+    seeds    the number of runs per method; None means 10, or 2 if `quick`
+    methods  the names of the methods; None means all that can run
     """
     names = list(EXPERIMENTS) if experiment == "all" else [experiment]
     for name in names:
         if name not in (*EXPERIMENTS, *PARTS):
             raise OptionError(f"experiment {name!r} is unknown; use one of {', '.join([*EXPERIMENTS, *PARTS, 'all'])}")
-    if find_spec("matplotlib") is None:  # for the figures, at the end: better said at the start
+    if find_spec("matplotlib") is None:  # the figures come last, but the user should know at the start
         raise AddTreeError("the paper's figures need matplotlib: pip install 'addtree[paper]'")
     out = out.resolve()
     chosen, missing = _available(methods)
@@ -69,7 +76,7 @@ def run(
 
 
 def _available(methods: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The methods to run and a line for each that cannot; gpyopt-like stands in only where gpyopt is missing."""
+    """The methods to run, and a line for each that cannot run; gpyopt-like stands in where gpyopt is missing."""
     for name in methods or ():
         if name not in METHODS:
             raise OptionError(f"method {name!r} is unknown; use some of {', '.join(METHODS)}")
@@ -84,7 +91,7 @@ def _available(methods: Sequence[str] | None) -> tuple[list[str], list[str]]:
 
 
 def _cannot_compress(out: Path, data: Path | None) -> str:
-    """Train the network before the workers ask for it all at once; why that cannot be done, or nothing."""
+    """Why the compression cannot run; empty if it can. Trains the network, so that the workers do not all do it."""
     try:
         network = _network(out)
         if not network.exists():
@@ -102,7 +109,7 @@ def _network(out: Path) -> Path:
 def _jobs(
     experiments: Sequence[str], methods: Sequence[str], seeds: int, *, quick: bool, out: Path, data: Path | None
 ) -> list[Job]:
-    """Seed after seed, so that a run stopped early has some of every method."""
+    """The jobs of some experiments, seed after seed, so that a run stopped early has some of every method."""
     found = []
     for experiment in experiments:
         for seed in range(seeds):
@@ -120,6 +127,7 @@ def _length(experiment: str, *, quick: bool) -> int:
 
 
 def _write(docs: Path, out: Path, measured: Path, missing: Sequence[str], *, quick: bool) -> Path:
+    """Write the page from all the records in `out`; returns its path."""
     from addtree.paper.page import Page
 
     records: dict[str, dict[str, list[dict[str, Any]]]] = {}
@@ -132,6 +140,6 @@ def _write(docs: Path, out: Path, measured: Path, missing: Sequence[str], *, qui
     complexity, network = (json.loads(p.read_text()) if p.exists() else None for p in (measured, _network(out)))
     page = docs / PAGE
     docs.mkdir(parents=True, exist_ok=True)
-    page.write_text(Page(records, complexity, network, missing, docs / "paper").text(), encoding="utf-8")
+    write_text(page, Page(records, complexity, network, missing, docs / "paper").text())
     to_stderr(f"wrote {page}")
     return page

@@ -1,12 +1,13 @@
-"""Appendices B and C measured: inference with and without a shared root parameter, Algorithm 2 against every leaf.
+"""Measurements for appendices B and C: inference with and without a root parameter, Algorithm 2 against every leaf.
 
 | symbol | meaning |
 |---|---|
 | h | depth of a perfect binary tree, each vertex with one parameter; 2^(h-1) leaves |
 | n | observations |
 
-B predicts O(n³) with a parameter at the root and O(n_l³ + n_r³) without: a quarter for two equal halves. C predicts |V|
-problems of the vertex's dimension for Algorithm 2, against |P| problems of dimension h: their ratio grows with h².
+Appendix B predicts O(n³) with a parameter at the root and O(n_l³ + n_r³) without: a quarter for two equal halves.
+Appendix C predicts |V| problems of a vertex's dimension for Algorithm 2, against |P| problems of dimension h for every
+leaf: the ratio of their costs grows with h².
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from addtree.space.space import Choice, Space
 
 Float = NDArray[np.float64]
 
-SIZES = (128, 256, 512, 1024, 2048)
-DEPTHS = (2, 3, 4, 5, 6, 7)
-QUICK_SIZES = (64, 128)
-QUICK_DEPTHS = (2, 3)
-REPEATS = 10  # the least of so many times is taken
-OBSERVATIONS = 60  # in the acquisition experiment
-STARTS = 3  # climbs a leaf, as many as Algorithm 2 gives a vertex
+SIZES = (128, 256, 512, 1024, 2048)  # The numbers of observations of the inference experiment.
+DEPTHS = (2, 3, 4, 5, 6, 7)  # The depths of the trees of the acquisition experiment.
+QUICK_SIZES = (64, 128)  # The numbers of observations with --quick.
+QUICK_DEPTHS = (2, 3)  # The depths with --quick.
+REPEATS = 10  # Each time is the least of this many measurements.
+OBSERVATIONS = 60  # The number of observations in the acquisition experiment.
+STARTS = 3  # The number of ascents per leaf, which is the number that Algorithm 2 gives a vertex.
 
 
 def binary_tree(depth: int, *, root_parameter: bool = True, name: str = "x") -> Space:
-    """A perfect binary tree with one parameter a vertex, the root's on demand.
+    """A perfect binary tree with one parameter per vertex; the root's can be left out.
 
     >>> binary_tree(3).n_paths, len(binary_tree(3).vertices), len(binary_tree(3, root_parameter=False).vertices)
     (4, 7, 6)
@@ -54,7 +55,7 @@ def binary_tree(depth: int, *, root_parameter: bool = True, name: str = "x") -> 
 
 
 def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Posterior]:
-    """The paper's process on n random configurations with plain hyperparameters and values."""
+    """The paper's Gaussian process on n random configurations, with fixed hyperparameters and made-up values."""
     encoding = Encoding(space)
     covariance = Specification("additive", "mle").make_kernel(encoding)
     X = encoding.encode([space.sample(rng) for _ in range(n)])
@@ -64,7 +65,7 @@ def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Pos
 
 
 def least_time(function: Callable[[], Any]) -> float:
-    """Seconds of the fastest of a few calls."""
+    """Seconds of the fastest of REPEATS calls."""
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -74,7 +75,7 @@ def least_time(function: Callable[[], Any]) -> float:
 
 
 def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
-    """Seconds to factorise and solve, by n: one parameter at the root, and none."""
+    """Seconds to factorise and solve, by n: with a parameter at the root, and without."""
     out: dict[str, list[float]] = {"shared root": [], "no shared root": []}
     for name, shared in (("shared root", True), ("no shared root", False)):
         for n in sizes:
@@ -92,9 +93,9 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
 
 
 def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> tuple[Float, float]:
-    """The naive search: the joint bound over all the parameters of each leaf's path; the best row and its bound.
+    """The naive search: maximise the bound over all parameters of each leaf's path; returns the best row and its bound.
 
-    All leaves ascend as one batch, as all vertices do in Algorithm 2, so that the two differ in their problems alone.
+    All leaves ascend as one batch, as all vertices do in Algorithm 2, so that only the problems differ.
     """
     X = np.repeat(encoding.paths(), STARTS, axis=0)
     free = encoding.is_numeric & ~np.isnan(X)
@@ -132,7 +133,7 @@ def acquisition(depths: Sequence[int]) -> dict[str, list[float]]:
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Both experiments, as the record to be saved."""
+    """Run both experiments; returns the record to be saved."""
     sizes, depths = (QUICK_SIZES, QUICK_DEPTHS) if quick else (SIZES, DEPTHS)
     return {
         "sizes": list(sizes),

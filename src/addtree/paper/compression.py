@@ -4,10 +4,10 @@
 |---|---|---|
 | W | weights of a layer, U diag(s) Vᵀ its singular value decomposition | m x n |
 | L | mean over 50 fixed samples of the squared distance of the outputs from the original network's | scalar |
-| R | weights of the compressed network over the original's: rank r counts r(m + n), pruning its non-zeros | scalar |
+| R | weights of the compressed network over the original's: rank r counts r(m + n), pruning the non-zeros | scalar |
 
-The last layer is not compressed and counts as it is; biases stay and are not counted. The decompositions
-are made once, so one evaluation takes milliseconds.
+The last layer is not compressed and counts in full; biases stay and are not counted. The decompositions are computed
+once, so that one evaluation takes milliseconds.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from addtree.paper.fc3 import Array, Network
+from addtree._types import Mask
+from addtree.paper.fc3 import Array32, Network
 from addtree.space.parameters import Integer, Real
 from addtree.space.space import Choice, Space
 
-GAMMA = 0.01  # the paper's γ
-SAMPLES = 50  # the paper's, following Ma et al. 2019
-RANKS = Integer(10, 500)
-THRESHOLDS = Real(0, 1)
+GAMMA = 0.01  # The weight γ of the loss is the paper's.
+SAMPLES = 50  # The number of samples that L averages over is the paper's, which follows Ma et al. 2019.
+RANKS = Integer(10, 500)  # The range of ranks is the paper's.
+THRESHOLDS = Real(0, 1)  # Weights of a smaller absolute value than the threshold are pruned.
 
 
 def strict_tree() -> Space:
-    """The paper's: the first layer's method opens its parameter and the second layer's choice; four leaves.
+    """The paper's space: the first layer's method opens its parameter and the second layer's choice; four leaves.
 
     >>> strict_tree().n_paths, len(strict_tree().vertices)
     (4, 6)
@@ -48,7 +48,7 @@ def strict_tree() -> Space:
 
 
 def two_choices() -> Space:
-    """The same as two independent choices: the second layer's parameters are shared by both first methods.
+    """The same as two independent choices: both methods of the first layer share the second layer's parameters.
 
     >>> two_choices().n_paths, len(two_choices().vertices)
     (4, 4)
@@ -70,16 +70,16 @@ def layers(config: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class Compression:
-    """The objective γ·L + R of a network on some inputs, with everything precomputed that can be."""
+    """The objective γ·L + R of a network on some inputs; the parts that do not depend on a configuration are kept."""
 
     net: Network
-    X: Array
-    svds: tuple[tuple[Array, ...], ...]
-    target: Array
+    X: Array32
+    svds: tuple[tuple[Array32, ...], ...]
+    target: Array32
     n_weights: int
 
     @classmethod
-    def from_network(cls, net: Network, X: Array) -> Compression:
+    def from_network(cls, net: Network, X: Array32) -> Compression:
         """Decompose the first two layers and evaluate the original network once."""
         svds = tuple(tuple(np.linalg.svd(W, full_matrices=False)) for W in net.W[:2])
         return cls(net, X, svds, net.outputs(X), sum(W.size for W in net.W))
@@ -102,14 +102,14 @@ class Compression:
         loss = float(np.mean(np.sum((out - self.target) ** 2, axis=1, dtype=np.float64)))
         return loss, weights / self.n_weights
 
-    def _layer(self, i: int, h: Array, method: str, value: float) -> tuple[Array, int]:
-        """h times the compressed weights of layer i, and how many weights that keeps."""
+    def _layer(self, i: int, h: Array32, method: str, value: float) -> tuple[Array32, int]:
+        """h times the compressed weights of layer i, and the number of weights kept."""
         W = self.net.W[i]
         if method == "svd":
             U, s, Vt = self.svds[i]
             r = min(int(value), len(s))
-            scaled: Array = (h @ U[:, :r]) * s[:r]
+            scaled: Array32 = (h @ U[:, :r]) * s[:r]
             return scaled @ Vt[:r], r * (W.shape[0] + W.shape[1])
-        keep: NDArray[np.bool_] = np.abs(W) >= value
-        pruned: Array = h @ (W * keep)
+        keep: Mask = np.abs(W) >= value
+        pruned: Array32 = h @ (W * keep)
         return pruned, int(np.count_nonzero(keep))

@@ -1,7 +1,7 @@
-"""What is measured: one job is one method with one seed on one experiment, and returns what its JSON file holds.
+"""The experiments: a job is one method with one seed on one experiment, and returns the record to be saved as JSON.
 
-Optimization experiments: the paper's synthetic function, and the compression of FC3 in two encodings. Regression: the
-error of the models alone on the synthetic function.
+The optimization experiments are the paper's synthetic function, and the compression of FC3 in two encodings. The
+regression experiment is the error of the models alone on the synthetic function.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ from addtree.paper.methods import METHODS, REGRESSORS
 from addtree.problems import synthetic
 from addtree.space.space import Config, Space
 
-TRAIN_SIZES = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)
-QUICK_SIZES = (8, 16, 24)
-N_TEST = 50
+TRAIN_SIZES = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)  # The numbers of training samples.
+QUICK_SIZES = (8, 16, 24)  # The numbers of training samples with --quick.
+N_TEST = 50  # The number of test samples of the regression.
 OPTIMIZATION = ("synthetic", "compression-tree", "compression-choices")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One method, one seed, one experiment; `length` is iterations, or the number of training sizes."""
+    """One method with one seed on one experiment.
+
+    length  the number of iterations, or of training sizes
+    cache   the folder that keeps the trained network
+    data    the folder that contains mnist/; None looks elsewhere (see `mnist.load`)
+    """
 
     experiment: str
     method: str
@@ -54,13 +59,13 @@ def problem(job: Job) -> tuple[Space, Callable[[Config], float]]:
 
 @lru_cache(maxsize=1)
 def compressor(cache: Path, data: Path | None) -> compression.Compression:
-    """The compression objective on the first 50 training images, the network trained or taken from the cache."""
+    """The compression objective on the first 50 training images; the network comes from the cache or is trained."""
     images = mnist.load(data)
     return compression.Compression.from_network(_network(cache, images), images.X[: compression.SAMPLES].copy())
 
 
 def network_accuracy(cache: Path, data: Path | None) -> float:
-    """Of the network before compression, on the test images."""
+    """The accuracy of the network before compression, on the test images."""
     images = mnist.load(data)
     return _network(cache, images).accuracy(images.X_test, images.t_test)
 
@@ -70,7 +75,7 @@ def _network(cache: Path, images: mnist.Mnist) -> fc3.Network:
 
 
 def optimization(job: Job) -> dict[str, Any]:
-    """Ask and tell to the end of the budget."""
+    """Ask and tell until the budget is spent. The seconds are those of asking and telling, not of the objective."""
     space, objective = problem(job)
     method = METHODS[job.method].make(space, job.seed, job.length)
     configs, values, seconds = [], [], []
@@ -88,7 +93,7 @@ def optimization(job: Job) -> dict[str, Any]:
 
 
 def regression(job: Job) -> dict[str, Any]:
-    """Test error against the number of training samples; all methods see the same ones, smaller sets inside larger."""
+    """Test error by number of training samples. All methods see the same ones; smaller sets are part of larger ones."""
     found = synthetic()
     rng = np.random.default_rng(job.seed)
     sizes = TRAIN_SIZES if job.length == len(TRAIN_SIZES) else QUICK_SIZES[: job.length]

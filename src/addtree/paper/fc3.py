@@ -8,43 +8,44 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from addtree._files import replaced
 from addtree.paper.mnist import Mnist
 
-Array = NDArray[np.float32]
+Array32: TypeAlias = NDArray[np.float32]
 
-SIZES = (784, 1000, 1000, 10)
-EPOCHS = 6
-BATCH = 128
-RATE = 1e-3  # Adam's default; falls linearly to zero over the training
-DROPOUT = 0.3  # of the hidden units; six epochs then give 98.5 % on the test images
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam, as published
+SIZES = (784, 1000, 1000, 10)  # The widths of FC3's layers, the input first.
+EPOCHS = 6  # The training goes over the images this many times.
+BATCH = 128  # The number of images per step of the training.
+RATE = 1e-3  # The learning rate is Adam's default at first, and falls linearly to zero over the training.
+DROPOUT = 0.3  # The share of hidden units that a step drops; six epochs then give 98.5 % on the test images.
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # The constants of Adam, as published.
 
 
 @dataclass(frozen=True)
 class Network:
     """Weights and biases, first layer first."""
 
-    W: tuple[Array, ...]
-    b: tuple[Array, ...]
+    W: tuple[Array32, ...]
+    b: tuple[Array32, ...]
 
-    def outputs(self, X: Array) -> Array:
+    def outputs(self, X: Array32) -> Array32:
         """The logits for the rows of X."""
         h = X
         for W, b in zip(self.W[:-1], self.b[:-1], strict=True):
             h = np.maximum(h @ W + b, 0)
         return h @ self.W[-1] + self.b[-1]
 
-    def accuracy(self, X: Array, t: NDArray[np.int64]) -> float:
-        """The share of rows whose largest output is the label's."""
+    def accuracy(self, X: Array32, t: NDArray[np.int64]) -> float:
+        """The share of rows whose largest output is that of their label."""
         return float(np.mean(self.outputs(X).argmax(axis=1) == t))
 
 
@@ -55,9 +56,9 @@ def initial(sizes: tuple[int, ...], rng: np.random.Generator) -> Network:
 
 
 def loss_and_gradient(
-    net: Network, X: Array, t: NDArray[np.int64], masks: tuple[Array, ...]
-) -> tuple[float, list[Array]]:
-    """Mean cross-entropy, its gradient in the order W1, b1, W2, ...; `masks` multiply the hidden layers (dropout)."""
+    net: Network, X: Array32, t: NDArray[np.int64], masks: tuple[Array32, ...]
+) -> tuple[float, list[Array32]]:
+    """Mean cross-entropy, and its gradient by W1, b1, W2, ...; `masks` multiply the hidden layers (dropout)."""
     hidden = [X]
     for W, b, mask in zip(net.W[:-1], net.b[:-1], masks, strict=True):
         hidden.append(np.maximum(hidden[-1] @ W + b, 0) * mask)
@@ -68,7 +69,7 @@ def loss_and_gradient(
     delta = np.exp(log_p)
     delta[rows, t] -= 1
     delta /= np.float32(len(t))
-    gradient: list[Array] = []
+    gradient: list[Array32] = []
     for layer in range(len(net.W) - 1, -1, -1):
         gradient = [hidden[layer].T @ delta, delta.sum(axis=0), *gradient]
         if layer:
@@ -77,7 +78,7 @@ def loss_and_gradient(
 
 
 def train(data: Mnist, *, epochs: int = EPOCHS, seed: int = 0, progress: Callable[[str], None] = print) -> Network:
-    """Adam with dropout; the same seed gives the same network on one machine."""
+    """Train by Adam with dropout; the same seed gives the same network on the same machine."""
     rng = np.random.default_rng(seed)
     net = initial(SIZES, rng)
     theta = [a for pair in zip(net.W, net.b, strict=True) for a in pair]
@@ -104,14 +105,13 @@ def train(data: Mnist, *, epochs: int = EPOCHS, seed: int = 0, progress: Callabl
 
 
 def cached(path: Path, data: Callable[[], Mnist], *, progress: Callable[[str], None] = print) -> Network:
-    """The network saved in `path`; trained and saved there first if need be."""
+    """The network saved in `path`; it is trained and saved there first if the file does not exist."""
     if not path.exists():
         net = train(data(), progress=progress)
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.npz")
         arrays = {f"W{i}": W for i, W in enumerate(net.W)} | {f"b{i}": b for i, b in enumerate(net.b)}
-        np.savez(part, **arrays)  # type: ignore[arg-type]
-        part.replace(path)
+        with replaced(path) as temporary, temporary.open("wb") as file:  # a path would get the suffix .npz
+            np.savez(file, **arrays)  # type: ignore[arg-type]
     with np.load(path) as saved:
         layers = range(len(SIZES) - 1)
         return Network(tuple(saved[f"W{i}"] for i in layers), tuple(saved[f"b{i}"] for i in layers))

@@ -1,8 +1,8 @@
-"""The paper's figures: mean and two standard deviations over the runs, as SVG and PNG.
+"""The paper's figures, as SVG and PNG: mean and two standard deviations over the runs.
 
 | symbol | meaning | shape |
 |---|---|---|
-| curves | per method, one row a run | seeds x iterations (or sizes) |
+| data | the curves by method, one row a run | runs x iterations (or training sizes) |
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from addtree._types import Array
 
 COLOURS = {
     "add-tree": "#d62728",
@@ -30,17 +29,17 @@ COLOURS = {
 
 
 def curves(
-    data: Mapping[str, Float], x: Sequence[int], *, labels: tuple[str, str], path: Path, every: int = 1
+    data: Mapping[str, Array], x: Sequence[int], *, labels: tuple[str, str], path: Path, every: int = 1
 ) -> list[Path]:
-    """One line a method with bars of two standard deviations; `labels` are of the axes, `every` thins the bars."""
+    """One line per method, with a bar of two standard deviations at every `every`-th x; `labels` are of the axes."""
     figure, axes = _new((6.4, 4.4))
     for k, (name, runs) in enumerate(data.items()):
-        mean, spread = runs.mean(axis=0), 2 * runs.std(axis=0, ddof=1 if len(runs) > 1 else 0)
+        mean, bars = runs.mean(axis=0), 2 * runs.std(axis=0, ddof=1 if len(runs) > 1 else 0)
         colour = COLOURS.get(name)
         axes.plot(x, mean, label=name, color=colour, lw=2.2 if name in ("add-tree", "addtree") else 1.4)
-        at = slice(k % every, None, every)  # bars side by side, not on top of one another
+        at = slice(k % every, None, every)  # the bars of two methods stand side by side, not on top of one another
         axes.errorbar(
-            np.asarray(x)[at], mean[at], spread[at], fmt="none", ecolor=colour, elinewidth=0.8, capsize=2, alpha=0.7
+            np.asarray(x)[at], mean[at], bars[at], fmt="none", ecolor=colour, elinewidth=0.8, capsize=2, alpha=0.7
         )
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
@@ -49,8 +48,8 @@ def curves(
     return save(figure, path)
 
 
-def scaling(series: Mapping[str, tuple[Float, Float]], *, labels: tuple[str, str], path: Path) -> list[Path]:
-    """Times on two logarithmic axes; names that start with `order` are predictions, drawn dashed."""
+def scaling(series: Mapping[str, tuple[Array, Array]], *, labels: tuple[str, str], path: Path) -> list[Path]:
+    """Times on two logarithmic axes; a name that starts with `order` is a prediction and is drawn dashed."""
     figure, axes = _new((5.6, 4.2))
     for name, (x, y) in series.items():
         axes.plot(x, y, "--" if name.startswith("order") else "o-", label=name, lw=1.4, ms=4)
@@ -74,7 +73,7 @@ def _new(size: tuple[float, float]) -> tuple[Any, Any]:
 
 
 def save(figure: Any, path: Path) -> list[Path]:
-    """Both forms; the SVG without a date, so that the same data give the same file."""
+    """Write the SVG and the PNG; the SVG has no date, so that the same data give the same file."""
     from matplotlib import rc_context
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from addtree.errors import DataError
 
-N_TRAIN = 60_000
+N_TRAIN = 60_000  # OpenML stores MNIST as one set, in which the training images come first.
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
 @dataclass(frozen=True)
 class Mnist:
-    """The two halves of MNIST."""
+    """The training and the test images of MNIST, with their labels."""
 
     X: NDArray[np.float32]
     t: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Mnist:
 
 
 def load(data: Path | None = None) -> Mnist:
-    """MNIST from `data` (a folder with `mnist/` in it), else from the folder ADDTREE_DATA names, else by download."""
+    """MNIST from `data` (a folder that contains mnist/), or else from the folder ADDTREE_DATA, or else by download."""
     folder = data or (Path(os.environ["ADDTREE_DATA"]) if os.environ.get("ADDTREE_DATA") else None)
     if folder is not None:
         where = folder / "mnist"
@@ -43,7 +43,7 @@ def load(data: Path | None = None) -> Mnist:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """One idx file of bytes, packed (.gz) or not: byte 3 is the number of axes; then their lengths, then the data."""
+    """One idx file of bytes, packed (.gz) or not. Byte 3 is the number of axes; their lengths and the data follow."""
     packed = path.with_name(path.name + ".gz")
     if path.exists():
         raw = path.read_bytes()
@@ -67,9 +67,9 @@ def _download() -> Mnist:
         from sklearn.datasets import fetch_openml
 
         X, t = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
-    except Exception as error:  # no scikit-learn, no network, a server that is down: the remedy is the same
+    except Exception as error:  # without scikit-learn, a network or the server, the remedy is the same
         raise DataError(
-            "the compression experiment needs MNIST: name a folder that contains mnist/ with the four idx files by "
+            "the compression experiment needs MNIST: give a folder that contains mnist/ with the four idx files by "
             f"--data or ADDTREE_DATA, or install scikit-learn and allow it to download mnist_784 ({error})"
         ) from error
     X, t = _images(np.asarray(X)), np.asarray(t).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The results page: figures and tables from the records on disk, the paper's numbers beside ours."""
+"""The results page: figures and tables from the records on disk, with the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from addtree.paper import claims, figures, tables
 from addtree.paper.experiments import OPTIMIZATION
@@ -16,11 +15,12 @@ from addtree.paper.methods import METHODS
 from addtree.paper.tables import Curves, table
 from addtree.problems import synthetic
 
-Float = NDArray[np.float64]
-Records = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]  # by experiment and method, ordered by seed
+Record = Mapping[str, Any]  # of one run
+Records = Mapping[str, Mapping[str, Sequence[Record]]]  # by experiment and method, ordered by seed
 
-SHOWN = (20, 40, 60, 80)
-FIRST_SHOWN = 10  # iteration at which the compression figures begin: before it the values are twenty times larger
+SHOWN = (20, 40, 60, 80)  # The tables of the optimization experiments show these iterations.
+SIZES_SHOWN = (12, 20, 24, 44, 60)  # The table of the regression shows these numbers of training samples.
+FIRST_SHOWN = 10  # The compression figures begin at this iteration; before it the values are up to twenty times larger.
 TITLES = {
     "synthetic": "Synthetic optimization (the paper's Figure 3)",
     "compression-tree": "Model compression, the paper's strict tree (Figure 5)",
@@ -30,16 +30,22 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Page:
-    """What a page is made of: records, the complexity measurements, the network, failures, and where pictures go."""
+    """The content of a page.
+
+    complexity  the measurements of `complexity.py`; None if there are none
+    network     the record of the network that is compressed; None if there is none
+    missing     what could not run or failed, a line each
+    pictures    the folder for the figures, beside the page
+    """
 
     records: Records
     complexity: Mapping[str, Any] | None
     network: Mapping[str, Any] | None
     missing: Sequence[str]
-    pictures: Path  # a folder beside the page
+    pictures: Path
 
     def text(self) -> str:
-        """The whole page; draws the figures on the way."""
+        """The text of the page; the figures are drawn too."""
         parts = [HEAD, self._versions(), self._methods()]
         for name in ("synthetic", "regression", "compression-tree", "compression-choices"):
             if self.records.get(name):
@@ -53,7 +59,7 @@ class Page:
             lacking = sorted(used - set(self.records.get(name, used)))
             notes += [f"- `{name}` was not run with `{method}`." for method in lacking]
         if notes:
-            parts.append("## Not here\n\n" + "\n".join(notes) + "\n")
+            parts.append("## Missing\n\n" + "\n".join(notes) + "\n")
         return "\n".join(parts)
 
     def _picture(self, name: str, text: str) -> str:
@@ -124,12 +130,12 @@ class Page:
         sizes: list[int] = list(next(iter(runs.values()))[0]["sizes"])
         errors = {name: np.array([record["mse"] for record in found]) for name, found in runs.items()}
         figures.curves(
-            {name: np.log10(np.maximum(found, 1e-32)) for name, found in errors.items()},
+            {name: tables.log_error(found) for name, found in errors.items()},
             sizes,
             labels=("training samples", "log10 MSE on 50 test samples"),
             path=self.pictures / "regression",
         )
-        shown = [n for n in (12, 20, 24, 44, 60) if n in sizes] or sizes
+        shown = [n for n in SIZES_SHOWN if n in sizes] or sizes
         out = "## Regression (the paper's Figure 4)\n\n" + self._picture("regression", "Regression")
         out += "Mean (median) of log10 MSE:\n\n" + tables.regression_table(errors, sizes, shown)
         rows = []
@@ -178,8 +184,8 @@ class Page:
         return out + table(["depth", "leaves", "Algorithm 2", "every leaf", "ratio"], rows)
 
 
-def _right_leaf(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """In how many runs the best configuration lies in the leaf of the minimum."""
+def _right_leaf(runs: Mapping[str, Sequence[Record]]) -> str:
+    """The number of runs whose best configuration lies in the leaf of the minimum."""
     counts = []
     for name, found in runs.items():
         best = [record["configs"][int(np.argmin(record["values"]))] for record in found]
@@ -188,8 +194,8 @@ def _right_leaf(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     return "\nRuns that end in the leaf of the minimum: " + ", ".join(counts) + ".\n"
 
 
-def _chosen(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """In how many runs both layers end with SVD, the paper's finding."""
+def _chosen(runs: Mapping[str, Sequence[Record]]) -> str:
+    """The number of runs that end with SVD for both layers, which is the paper's finding."""
     counts = []
     for name, found in runs.items():
         best = [record["configs"][int(np.argmin(record["values"]))] for record in found]
@@ -198,26 +204,26 @@ def _chosen(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     return "\nRuns that end with SVD for both layers: " + ", ".join(counts) + ".\n"
 
 
-def _seconds(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def _seconds(runs: Mapping[str, Sequence[Record]]) -> str:
     cells = [f"`{name}` {1e3 * np.mean([r['seconds'] for r in found]):.0f}" for name, found in runs.items()]
     return "\nMilliseconds per suggestion (on a busy machine; compare, don't quote): " + ", ".join(cells) + ".\n"
 
 
 HEAD = """# The paper, reproduced
 
-Every number and figure on this page comes from `python -m addtree.paper`; the experiments are those of Ma & Blaschko,
+Every number and figure on this page comes from `python -m addtree.paper`. The experiments are those of Ma & Blaschko,
 *Additive Tree-Structured Covariance Function for Conditional Parameter Spaces in Bayesian Optimization*, AISTATS 2020.
 """
 
 TREE_NOTE = """
-The code of `tree` was never published. What its sources leave open (noise floor, priors, the improvement asked for
-inside a leaf) was set on the synthetic function so that it does about as well there as reported (log10 distance
-above −4 at iteration 60, well below `tpe`), and is the same in every experiment. Two choices of form were made on the
-compression problem, for the stronger competitor: the process of a leaf reads all parameters of its path, because over
-the last node's alone the method did worse there than random search; and the improvement asked for is a share of the
-distance from the best value to the median, because a share of the standard deviation stopped the search early. Where a
-node has two choices it nests them, since it needs a tree.
+The code of `tree` was never published, and its sources leave some settings open: the noise floor, the priors, and the
+least improvement sought inside a leaf. They were set on the synthetic function, so that the method does about as well
+there as reported (log10 distance above −4 at iteration 60, well below `tpe`), and are the same in every experiment. Two
+settings were chosen on the compression problem, each for the stronger competitor. The Gaussian process of a leaf reads
+all parameters of its path, because over the last node's alone the method did worse than random search. The improvement
+sought is a share of the distance from the best value to the median, because a share of the standard deviation stopped
+the search early. If a node has two choices, `tree` nests them, because it needs a tree.
 
 The paper's p-values of 0.003 are those of the normal approximation when all ten runs agree; SciPy's exact test gives
-0.001 then. Runs are paired by seed; a method with fewer runs is compared on the seeds it has.
+0.001 then. Runs are paired by seed; a method with fewer runs is compared on the seeds that it has.
 """

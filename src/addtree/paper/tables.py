@@ -1,4 +1,10 @@
-"""Table 1 of the paper (Wilcoxon signed-rank tests) and the Markdown page that puts our numbers beside its own."""
+"""The tables of the results page in Markdown: Wilcoxon tests (the paper's Table 1), levels, and regression errors.
+
+| symbol | meaning | shape |
+|---|---|---|
+| best | best values so far of one method, one row a run | runs x iterations |
+| errors | mean squared test errors of one method, one row a run | runs x training sizes |
+"""
 
 from __future__ import annotations
 
@@ -6,15 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import wilcoxon
 
-Float = NDArray[np.float64]
+from addtree._types import Array
 
-ITERATIONS = (40, 60, 80)
-MIN_PAIRS = 5  # fewer cannot reach p < 0.05: five that all agree give 1/32
-BASELINES = ("smac", "tpe", "random", "gpyopt", "tree")
-PRINTED: dict[str, dict[int, tuple[float, ...]]] = {  # the paper's Table 1, in the order of BASELINES
+ITERATIONS = (40, 60, 80)  # The paper's Table 1 tests after these iterations.
+MIN_PAIRS = 5  # Fewer pairs cannot reach p < 0.05: four that all agree give 1/16, five give 1/32.
+SMALLEST_DISTANCE = 1e-16  # A smaller distance to the optimum is rounding error, and counts as this one.
+SMALLEST_ERROR = 1e-32  # A smaller mean squared error is rounding error, and counts as this one.
+BASELINES = ("smac", "tpe", "random", "gpyopt", "tree")  # The columns of the paper's Table 1.
+PRINTED: dict[str, dict[int, tuple[float, ...]]] = {  # The p-values of the paper's Table 1, in the order of BASELINES.
     "synthetic": {
         40: (0.003, 0.030, 0.005, 0.003, 0.018),
         60: (0.003, 0.003, 0.003, 0.003, 0.003),
@@ -30,13 +37,13 @@ PRINTED: dict[str, dict[int, tuple[float, ...]]] = {  # the paper's Table 1, in 
 
 @dataclass(frozen=True)
 class Curves:
-    """Best values so far, method by method (runs x iterations), and the seed of each run."""
+    """Best values so far by method (runs x iterations), and the seed of each run."""
 
-    best: Mapping[str, Float]
+    best: Mapping[str, Array]
     seeds: Mapping[str, tuple[int, ...]]
 
-    def at(self, method: str, iteration: int) -> Float:
-        """The runs' best values after so many evaluations."""
+    def at(self, method: str, iteration: int) -> Array:
+        """The best value of each run after this many evaluations."""
         return self.best[method][:, iteration - 1]
 
     def common(self, one: str, two: str) -> list[int]:
@@ -44,7 +51,7 @@ class Curves:
         return sorted(set(self.seeds[one]) & set(self.seeds[two]))
 
     def p_value(self, other: str, ours: str, iteration: int) -> float:
-        """The test on the seeds that both have; NaN where there are none."""
+        """`p_value` on the seeds that both methods have run; NaN if there are none."""
         common = self.common(other, ours)
         if not common:
             return float("nan")
@@ -52,10 +59,10 @@ class Curves:
         return p_value(*pair)
 
 
-def p_value(other: Float, ours: Float) -> float:
-    """One-sided: how likely a difference `other - ours` this large is if neither method is better.
+def p_value(other: Array, ours: Array) -> float:
+    """Wilcoxon's signed-rank test of paired runs, one-sided: small if `ours` has the smaller values.
 
-    Ten runs that all agree give the least value possible, 1/1024:
+    Ten pairs in which `ours` always has the smaller value give the least p-value that ten pairs can give, 1/1024:
 
     >>> round(p_value(np.arange(2.0, 12.0), np.zeros(10)), 4)
     0.001
@@ -75,7 +82,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def wilcoxon_table(experiment: str, curves: Curves) -> str:
-    """p-values of `add-tree` and `addtree` against every other method, the paper's in brackets where it has one."""
+    """p-values of `add-tree` and `addtree` against every other method; those of the paper in brackets."""
     others = [name for name in curves.best if name not in ("add-tree", "addtree")]
     length = next(iter(curves.best.values())).shape[1]
     rows = []
@@ -93,7 +100,7 @@ def wilcoxon_table(experiment: str, curves: Curves) -> str:
 
 
 def level_table(curves: Curves, *, optimum: float | None, iterations: Sequence[int]) -> str:
-    """Mean (median) by iteration: log10 distance to a known optimum, else the best value itself."""
+    """Mean (median) by iteration: of the log10 distance to a known optimum, or else of the best value itself."""
     length = next(iter(curves.best.values())).shape[1]
     shown = [k for k in iterations if k <= length] or [length]
     rows = []
@@ -109,24 +116,32 @@ def level_table(curves: Curves, *, optimum: float | None, iterations: Sequence[i
     return table(["method", "runs", *(f"iteration {k}" for k in shown)], rows)
 
 
-def log_distance(best: Float, optimum: float) -> Float:
-    """log10(best - optimum); a run that hits it exactly counts as 1e-16, where floats end."""
-    return np.asarray(np.log10(np.maximum(best - optimum, 1e-16)), dtype=np.float64)
+def log_distance(best: Array, optimum: float) -> Array:
+    """log10(best - optimum), at least log10 of SMALLEST_DISTANCE."""
+    return np.asarray(np.log10(np.maximum(best - optimum, SMALLEST_DISTANCE)), dtype=np.float64)
 
 
-def regression_table(errors: Mapping[str, Float], sizes: Sequence[int], shown: Sequence[int]) -> str:
-    """Mean (median) of log10 MSE by number of training samples."""
+def log_error(errors: Array) -> Array:
+    """log10 of mean squared errors, at least log10 of SMALLEST_ERROR."""
+    return np.asarray(np.log10(np.maximum(errors, SMALLEST_ERROR)), dtype=np.float64)
+
+
+def regression_table(errors: Mapping[str, Array], sizes: Sequence[int], shown: Sequence[int]) -> str:
+    """Mean (median) of the log10 MSE by number of training samples."""
     rows = []
     for name, runs in errors.items():
-        logs = np.log10(np.maximum(runs, 1e-32))
+        logs = log_error(runs)
         cells = [(logs[:, sizes.index(n)].mean(), np.median(logs[:, sizes.index(n)])) for n in shown]
         rows.append([f"`{name}`", *(f"{mean:.1f} ({median:.1f})".replace("-", "−") for mean, median in cells)])
     return table(["method", *(f"{n} samples" for n in shown)], rows)
 
 
-def samples_needed(errors: Float, sizes: Sequence[int], level: float) -> int | None:
-    """The first training size from which the mean log10 MSE is at or below log10(level)."""
-    logs = np.log10(np.maximum(errors, 1e-32)).mean(axis=0)
+def samples_needed(errors: Array, sizes: Sequence[int], level: float) -> int | None:
+    """The least training size at which the mean log10 MSE is at or below log10(level); None if there is none.
+
+    The error may rise above the level again at a larger size.
+    """
+    logs = log_error(errors).mean(axis=0)
     for n, value in zip(sizes, logs, strict=True):
         if value <= np.log10(level):
             return int(n)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-Float = NDArray[np.float64]
+from addtree._types import Array
 
-CANDIDATES = 512
-STARTS = 3
+CANDIDATES = 512  # The number of random points that a search scores first.
+NEAR = CANDIDATES // 4  # The number of further candidates, which lie close to good points.
+STEP = 0.05  # The standard deviation of their distance from a good point, in the unit cube.
+STARTS = 3  # The number of candidates, the best ones, from which L-BFGS-B starts.
 
 
-def expected_improvement(mean: Float, std: Float, best: float) -> Float:
+def expected_improvement(mean: Array, std: Array, best: float) -> Array:
     """E max(best - f, 0) for f ~ N(mean, std²).
 
     >>> round(float(expected_improvement(np.array([0.0]), np.array([1.0]), 0.0)[0]), 6)
@@ -26,21 +27,22 @@ def expected_improvement(mean: Float, std: Float, best: float) -> Float:
     return np.asarray(gap * norm.cdf(z) + std * norm.pdf(z), dtype=np.float64)
 
 
-def maximize_in_box(score: Callable[[Float], Float], dimension: int, rng: np.random.Generator, *, near: Float) -> Float:
-    """The best point of the unit cube found from random candidates and small steps from `near`, then L-BFGS-B.
+def maximize_in_box(score: Callable[[Array], Array], dimension: int, rng: np.random.Generator, *, near: Array) -> Array:
+    """The best point of the unit cube that was found: random candidates and small steps from `near`, then L-BFGS-B.
 
-    `score` maps (n x dimension) to n numbers.
+    `score` maps (n x dimension) to n numbers; `near` holds good points, one a row.
     """
     if dimension == 0:
         return np.zeros(0)
     points = rng.random((CANDIDATES, dimension))
     if len(near):
-        steps = near[rng.integers(len(near), size=CANDIDATES // 4)]
-        points = np.vstack([points, np.clip(steps + 0.05 * rng.standard_normal(steps.shape), 0, 1)])
+        good = near[rng.integers(len(near), size=NEAR)]
+        points = np.vstack([points, np.clip(good + STEP * rng.standard_normal(good.shape), 0, 1)])
     values = score(points)
     order = np.argsort(-values)[:STARTS]
     best, best_value = points[order[0]], float(values[order[0]])
-    scale = max(abs(best_value), 1e-300)  # EI may be 1e-12: L-BFGS-B's tolerances are absolute
+    # Expected improvement may be 1e-12, and L-BFGS-B's tolerances are absolute.
+    scale = max(abs(best_value), 1e-300)
     for start in points[order]:
         found = minimize(
             lambda x: -float(score(x[None])[0]) / scale, start, method="L-BFGS-B", bounds=[(0, 1)] * dimension

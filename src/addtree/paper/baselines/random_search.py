@@ -9,8 +9,8 @@ import numpy as np
 from addtree.space.space import Config, Space
 
 
-class Random:
-    """Every option alike, numbers uniform on their scale."""
+class RandomSearch:
+    """Draws every option of a choice with the same probability, and numbers uniformly on their scale."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
@@ -21,4 +21,4 @@ class Random:
         return self._space.sample(self._rng)
 
     def tell(self, config: Config, value: float) -> None:
-        """Nothing is learned."""
+        """Random search learns nothing."""

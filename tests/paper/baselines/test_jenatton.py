@@ -1,12 +1,12 @@
-"""The `tree` baseline: its block posterior is the dense joint Gaussian process, its gradient that of the likelihood."""
+"""Jenatton's method: its block posterior is the dense joint Gaussian process, its gradient that of the likelihood."""
 
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
 import addtree as at
-from addtree.paper import jenatton
-from addtree.paper.leaves import Layout
+from addtree.paper.baselines import jenatton
+from addtree.paper.baselines.leaves import Layout
 from addtree.problems import synthetic
 
 SPACES = {
@@ -85,8 +85,8 @@ def test_layout_nests_choices_and_round_trips():
     rng = np.random.default_rng(1)
     for _ in range(20):
         config = layout.space.sample(rng)
-        i = int(layout.encode([config]).leaf[0])
-        back = layout.decode(layout.leaves[i], layout.cube(layout.leaves[i], config))
+        points = layout.encode([config])
+        back = layout.decode(layout.leaves[points.leaf[0]], points.Z[0])
         assert back.keys() == config.keys()
         assert all(back[k] == pytest.approx(v) for k, v in config.items())
 

@@ -1,4 +1,4 @@
-"""Runs inside the environment that has GPyOpt, never imported: JSON lines in, JSON lines out.
+"""Runs inside the environment that has GPyOpt and is never imported: JSON lines in, JSON lines out.
 
 First line: {"domain": [...], "seed": s}. Then each line {"X": [[...]], "Y": [...]} is answered by {"x": [...]}.
 """
@@ -13,10 +13,10 @@ def main() -> None:
     import GPyOpt
     import numpy as np
 
-    answers, sys.stdout = sys.stdout, sys.stderr  # GPyOpt prints
+    answers, sys.stdout = sys.stdout, sys.stderr  # GPyOpt itself prints to standard output
     start = json.loads(sys.stdin.readline())
     np.random.seed(start["seed"])  # noqa: NPY002 - GPyOpt draws from the global state
-    dimension = GPyOpt.Design_space(start["domain"]).model_dimensionality  # one-hot columns counted
+    dimension = GPyOpt.Design_space(start["domain"]).model_dimensionality  # one-hot columns count one by one
     for line in sys.stdin:
         data = json.loads(line)
         loop = GPyOpt.methods.BayesianOptimization(

@@ -1,0 +1,76 @@
+"""SMAC3: a random forest and expected improvement, over a ConfigSpace with conditions."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from addtree.space.space import Config, Space
+
+
+class Smac:
+    """SMAC3's facade for hyperparameter optimization, asked for one trial at a time.
+
+    budget     the number of evaluations that SMAC is told to expect
+    n_initial  the number of initial points; None leaves it to SMAC, whose default depends on the budget
+    """
+
+    def __init__(self, space: Space, seed: int, *, budget: int, n_initial: int | None = None) -> None:
+        from smac import HyperparameterOptimizationFacade, Scenario
+
+        from addtree.configspace import to_configspace
+
+        self._space = space
+        self._folder = tempfile.TemporaryDirectory(prefix="addtree-smac-", ignore_cleanup_errors=True)
+        cs = to_configspace(space)
+        cs.seed(seed)
+        with _without_warnings():
+            scenario = Scenario(
+                cs,
+                deterministic=True,
+                n_trials=budget,
+                seed=seed,
+                output_directory=Path(self._folder.name),
+            )
+            design = None
+            if n_initial is not None:
+                design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs=n_initial)
+            self._smac = HyperparameterOptimizationFacade(
+                scenario,
+                _never_called,
+                initial_design=design,
+                logging_level=logging.ERROR,
+                overwrite=True,
+            )
+        self._info: Any = None
+
+    def ask(self) -> dict[str, Any]:
+        """SMAC's next suggestion."""
+        with _without_warnings():
+            self._info = self._smac.ask()
+        return self._space.validate(dict(self._info.config))
+
+    def tell(self, config: Config, value: float) -> None:
+        """The value of the configuration that was just asked for."""
+        from smac.runhistory.dataclasses import TrialValue
+
+        with _without_warnings():
+            self._smac.tell(self._info, TrialValue(cost=value))
+
+
+def _never_called(config: Any, seed: int = 0) -> float:
+    """The facade wants a target function even where it is only asked and told."""
+    raise NotImplementedError
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hide the warnings of SMAC and its dependencies, such as the mean of an empty list in its intensifier."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,23 @@
+"""SMAC's adapter: valid configurations, and the number of initial points that was asked for."""
+
+import pytest
+
+from addtree.paper.baselines.smac import Smac
+from addtree.problems import goldstein
+
+pytest.importorskip("smac", reason="SMAC comes with the extra paper or bench")
+
+
+@pytest.mark.filterwarnings("ignore")  # SMAC's dependencies warn when they are imported
+@pytest.mark.parametrize(("settings", "n_initial"), [({"budget": 40}, 10), ({"budget": 10_000, "n_initial": 4}, 4)])
+def test_it_suggests_valid_configurations_after_its_initial_points(settings, n_initial):
+    problem = goldstein()
+    method = Smac(problem.space, 0, **settings)
+    origins = []
+    for _ in range(n_initial + 2):
+        config = method.ask()
+        assert problem.space.validate(config) == config
+        origins.append(method._info.config.origin)
+        method.tell(config, problem.objective(config))
+    assert all("Initial Design" in origin for origin in origins[:n_initial])
+    assert not any("Initial Design" in origin for origin in origins[n_initial:])
