@@ -13,7 +13,7 @@ def test_every_leaf_beats_random_rows():
     assert encoding.decode(row).keys() <= set(encoding.names)
     X = encoding.encode([encoding.space.sample(rng) for _ in range(300)])
     bound = ucb(beta(np.full(300, 3.0), complexity.OBSERVATIONS))
-    assert value >= bound(*posterior.predict(posterior.covariance.rows(X)))[0].max() - 1e-6
+    assert value >= bound(*posterior.predict(posterior.kernel.rows(X)))[0].max() - 1e-6
 
 
 def test_measurement_has_a_time_per_size():
