@@ -16,8 +16,8 @@ from sklearn.neural_network import MLPClassifier
 
 from addtree.optuna import AddTreeSampler
 from addtree.report import write_page
-from addtree.report.text import explain
 from addtree.report.study import build_study
+from addtree.report.text import explain
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:600] / 16, y[:600]
