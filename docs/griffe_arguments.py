@@ -1,6 +1,7 @@
-"""Our docstrings list arguments as `name  what it is`, two spaces or more between; on the page that becomes a list.
+"""Turns our docstrings into Markdown for the API reference.
 
-Doctests become blocks of code.
+Our docstrings list arguments as `name  meaning`, with two or more spaces between the two. On the page they become a
+list. Doctests become blocks of code.
 """
 
 from __future__ import annotations
@@ -10,23 +11,24 @@ from typing import Any
 
 import griffe
 
-_LINE = re.compile(r"^(\w+)  +(\S.*)$")
+_ARGUMENT = re.compile(r"^(\w+)  +(\S.*)$")
 
 
 class Arguments(griffe.Extension):
-    """Rewrites docstrings when the reference is built."""
+    """Rewrites every docstring when the reference is built."""
 
     def on_instance(self, *, obj: Any, **rest: Any) -> None:
-        """Called for every module, class, function and attribute."""
+        """Rewrite the docstring of a module, class, function or attribute."""
         if obj.docstring is not None:
-            obj.docstring.value = _as_list(obj.docstring.value)
+            obj.docstring.value = _as_markdown(obj.docstring.value)
 
 
-def _as_list(text: str) -> str:
+def _as_markdown(text: str) -> str:
+    """The docstring with arguments as a list and doctests as blocks of code."""
     out: list[str] = []
     listed = fenced = False
     for line in text.splitlines():
-        found = None if fenced else _LINE.match(line)
+        found = None if fenced else _ARGUMENT.match(line)
         if line.startswith(">>>") and not fenced:
             out.append("```pycon")
             fenced = True

@@ -1,4 +1,4 @@
-"""Which classifier, with which hyperparameters, on scikit-learn's digits: a small CASH problem.
+"""Choose a classifier and its hyperparameters for scikit-learn's digits: a small CASH problem.
 
 addtree run examples/cash.py --trials 40 --seed 0
 """

@@ -2,9 +2,10 @@
 
 addtree run examples/compression.py --trials 80 --seed 0
 
-The network (784-1000-1000-10) is trained on MNIST first, about a minute, and kept in `build/paper`. MNIST is read
-from the folder `mnist` in what ADDTREE_DATA names, else fetched with scikit-learn. The objective is the paper's: 0.01
-times the squared distance of the outputs plus the share of weights that is left.
+The network (784-1000-1000-10) is first trained on MNIST, which takes about a minute, and then kept in `build/paper`.
+If the environment variable ADDTREE_DATA names a folder, MNIST is read from its subfolder `mnist`; otherwise it is
+downloaded with scikit-learn. The objective is the paper's: 0.01 times the squared distance of the outputs, plus the
+share of weights that remain.
 """
 
 from __future__ import annotations
@@ -21,5 +22,6 @@ space = two_choices()
 
 
 def objective(config: Mapping[str, Any]) -> float:
+    """The loss of the compressed network."""
     data = os.environ.get("ADDTREE_DATA")
     return compressor(Path("build/paper"), Path(data) if data else None)(config)

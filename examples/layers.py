@@ -1,4 +1,4 @@
-"""Define-by-run: a network with one to three layers, each with a width of its own. No space is declared.
+"""Define-by-run: a network with one to three layers, each with its own width. No space is declared.
 
 python examples/layers.py
 """
@@ -24,18 +24,18 @@ X, y = X[:600] / 16, y[:600]
 
 
 def objective(trial: optuna.Trial) -> float:
-    """Error rate of a network; `width_1` and `width_2` exist only where there are so many layers."""
+    """Error rate of a network. `width_1` exists only with two or more layers, `width_2` only with three."""
     n_layers = trial.suggest_int("n_layers", 1, 3)
     widths = [trial.suggest_int(f"width_{i}", 4, 64, log=True) for i in range(n_layers)]
     rate = trial.suggest_float("rate", 1e-4, 1e-1, log=True)
     network = MLPClassifier(widths, learning_rate_init=rate, max_iter=15, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fifteen passes are all it gets
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fifteen passes are too few to converge
         return float(1 - cross_val_score(network, X, y, cv=3).mean())
 
 
 def main(n_trials: int = 40, output: str | None = "layers.html") -> optuna.Study:
-    """Run the study, say what it found and write the report."""
+    """Run the study, print what it found, and write the report."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(study_name="layers", sampler=AddTreeSampler(seed=0))
     study.optimize(objective, n_trials=n_trials)

@@ -1,6 +1,6 @@
-"""A pipeline with optional steps: how to scale, whether and how to reduce the features, which model; each on its own.
+"""A pipeline with three independent choices: the scaling, an optional reduction of the features, and the model.
 
-The three choices are independent, so the space has 18 paths, and what is learned of one step counts on all of them.
+The space has 18 paths. What is learned about one step counts on all of them.
 
 addtree run examples/pipeline.py --trials 40 --seed 0 --maximize
 """
@@ -58,5 +58,5 @@ def pipeline(config: Mapping[str, Any]) -> Pipeline:
 
 
 def objective(config: Mapping[str, Any]) -> float:
-    """Accuracy by 5-fold cross-validation: run with --maximize."""
+    """Accuracy by 5-fold cross-validation, to be maximised."""
     return float(cross_val_score(pipeline(config), X, y, cv=5).mean())

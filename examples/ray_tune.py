@@ -1,4 +1,4 @@
-"""Ray Tune with AddTreeSampler: two trials at a time, on unchanged define-by-run code.
+"""Ray Tune with AddTreeSampler, on unchanged define-by-run code. Two trials run at a time.
 
 pip install 'addtree[ray]' && python examples/ray_tune.py
 """
@@ -17,7 +17,7 @@ from addtree.optuna import AddTreeSampler
 
 
 def space(trial: optuna.Trial) -> None:
-    """What Ray asks the sampler for: the parameters of one trial."""
+    """The parameters of one trial, which Ray Tune asks the sampler for."""
     if trial.suggest_categorical("model", ["svm", "forest"]) == "svm":
         trial.suggest_float("C", 1e-3, 1e3, log=True)
     else:
@@ -25,14 +25,14 @@ def space(trial: optuna.Trial) -> None:
 
 
 def objective(config: dict[str, Any]) -> dict[str, float]:
-    """A stand-in for training: the best is the SVM with C = 1."""
+    """A substitute for training. The best configuration is the SVM with C = 1."""
     if config["model"] == "svm":
         return {"loss": abs(config["C"] - 1) / (1 + config["C"])}
     return {"loss": 0.5 + abs(config["depth"] - 7) / 20}
 
 
 def main(n_trials: int = 30) -> Any:
-    """Run the trials; what Ray Tune says about them."""
+    """Run the trials and return Ray Tune's results."""
     search = OptunaSearch(space, metric="loss", mode="min", sampler=AddTreeSampler(seed=0))
     tuner = tune.Tuner(
         tune.with_resources(objective, {"cpu": 1}),
