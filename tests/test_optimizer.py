@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import addtree as at
-from addtree.errors import AddTreeError, ConfigError, OptionError, SaveFileError, TrialError
+from addtree.errors import AddTreeError, ConfigError, OptionError, TrialError
 from addtree.optimizer import Optimizer
 from addtree.problems import synthetic
 
@@ -124,6 +124,20 @@ def test_a_query_never_changes_a_later_answer(settings):
     assert [trial.config for trial in quiet.trials] == [trial.config for trial in curious.trials]
 
 
+def test_a_recommendation_looks_through_noise():
+    """One lucky evaluation of a bad point is the best value seen, and not what is recommended."""
+    opt = Optimizer(at.Space(x=at.Real(0, 1)), seed=0)
+    rng = np.random.default_rng(0)
+    for x in np.linspace(0, 1, 41):
+        opt.tell({"x": float(x)}, (x - 0.5) ** 2 + 0.01 * rng.normal())
+    lucky = opt.tell({"x": 0.9}, -0.05)
+    assert opt.best == lucky
+    assert abs(opt.recommend().config["x"] - 0.5) < 0.2
+    exact = Optimizer(at.Space(x=at.Real(0, 1)), seed=0, noise=0)
+    exact.tell({"x": 0.9}, -0.05)
+    assert exact.recommend() == exact.best
+
+
 # ------------------------------------------------------------------ ask and tell
 
 
@@ -197,6 +211,58 @@ def test_changing_a_returned_configuration_changes_nothing_inside(tmp_path):
     assert optimizer.trials[0].config == {"x": 0.5, "model": "c"}
     other.tell({"x": 0.5, "model": "c"}, 1.0)
     assert run(optimizer, 5) == run(other, 5)
+
+
+@pytest.mark.parametrize("told", [3, 12])
+def test_pending_elsewhere_counts_like_pending_here(told):
+    """During the initial design and after it."""
+    here, there = (Optimizer(at.Space(x=at.Real(-1, 1), k=at.Integer(0, 5)), seed=0) for _ in range(2))
+    for optimizer in (here, there):
+        for _ in range(told):
+            trial = optimizer.ask()
+            optimizer.tell(trial, trial.config["x"] ** 2)
+    asked = [trial.config for trial in here.ask(3)]
+    assert there.suggest(told + 4, pending=asked) == here.suggest(told + 4)
+    assert len(there.trials) == told  # nothing remains of them
+    assert there.suggest(told + 1) == asked[0]
+
+
+# ------------------------------------------------------------------ trials
+
+
+def test_what_is_returned_can_be_changed_without_harm(tmp_path):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=4)
+    configs = run(optimizer, 6)
+    pending = optimizer.ask()
+    for returned in (pending, optimizer.best, optimizer.recommend(), *optimizer.trials):
+        returned.config.pop("model")
+        returned.config["x"] = "changed"
+    assert [trial.config for trial in optimizer.trials] == [*configs, pending.config]
+    assert all("model" in trial.config for trial in optimizer.trials)
+    optimizer.save(tmp_path / "run.json")
+    assert Optimizer.load(tmp_path / "run.json").trials == optimizer.trials
+    given = {"x": 0.5, "model": "c"}
+    told = optimizer.tell(given, 1.0)
+    given["x"] = 0.9
+    assert told.config["x"] == 0.5
+
+
+def test_a_trial_of_another_run_is_refused(tmp_path):
+    one, other = Optimizer(SPACE, seed=0), Optimizer(SPACE, seed=1)
+    trial, _ = one.ask(), other.ask()
+    with pytest.raises(TrialError) as caught:
+        other.tell(trial, 1.0)
+    says(caught, "trial 0", "another run", "tell(trial.config, value)")
+    assert [t.state for t in other.trials] == ["pending"]  # nothing was recorded
+    one.save(tmp_path / "run.json")
+    loaded = Optimizer.load(tmp_path / "run.json")
+    assert loaded.tell(trial, 1.0).value == 1.0  # the same run, continued
+    assert {trial} == {one.trials[0]}
+
+
+def test_a_trial_prints_its_configuration():
+    trial = Optimizer(at.Space(m=at.Categorical(["u"])), seed=0).ask()
+    assert repr(trial) == "Trial(id=0, config={'m': 'u'}, state='pending', value=None)"
 
 
 # ------------------------------------------------------------------ finite spaces
@@ -418,165 +484,3 @@ def test_best_before_any_value():
     optimizer = Optimizer(SPACE, seed=0)
     with pytest.raises(AddTreeError, match="no trial has a value yet"):
         _ = optimizer.best
-
-
-# ------------------------------------------------------------------ save and load
-
-
-def mixed(i, trial, optimizer):
-    """Some trials done, some failed, some told late: the same for every optimizer that gives the same trials."""
-    if i % 5 == 3:
-        optimizer.tell(trial, failed=True)
-    elif i % 4 != 2:
-        optimizer.tell(trial, objective(trial.config))
-
-
-@pytest.mark.parametrize("settings", [*SETTINGS[::3], PAPER, {"maximize": True, "noise": 0.0}], ids=str)
-@pytest.mark.parametrize("after", [0, 3, 9])
-def test_save_load_and_continue_is_the_uninterrupted_run(settings, after, tmp_path):
-    whole, part = (Optimizer(SPACE, seed=5, n_initial=5, **settings) for _ in range(2))
-    for i in range(13):
-        mixed(i, whole.ask(), whole)
-    for i in range(after):
-        mixed(i, part.ask(), part)
-    for i in range(after, 13):
-        part.save(tmp_path / "run.json")
-        part = Optimizer.load(tmp_path / "run.json")
-        mixed(i, part.ask(), part)
-    assert part.trials == whole.trials
-
-
-def test_save_between_ask_and_tell_keeps_pending_trials(tmp_path):
-    one = Optimizer(SPACE, seed=5, n_initial=4)
-    run(one, 6)
-    trials = one.ask(3)
-    one.save(tmp_path / "run.json")
-    other = Optimizer.load(tmp_path / "run.json")
-    assert other.trials == one.trials
-    for optimizer in (one, other):
-        optimizer.tell(trials[1], 0.7)
-        optimizer.tell(trials[0].id, failed=True)
-    assert one.ask(2) == other.ask(2)
-
-
-def test_a_refit_schedule_survives_a_reload(tmp_path):
-    """Past 20 observations not every ask fits again: the fit in use is part of the state."""
-    one = Optimizer(at.Space(x=at.Real(0, 1), y=at.Real(0, 1)), seed=5, n_initial=40)
-    run(one, 44, lambda c: (c["x"] - 0.3) ** 2 + c["y"])
-    one.save(tmp_path / "run.json")
-    other = Optimizer.load(tmp_path / "run.json")
-    for optimizer in (one, other):
-        run(optimizer, 3, lambda c: (c["x"] - 0.3) ** 2 + c["y"])
-    assert one.trials == other.trials
-
-
-def test_settings_of_numpy_can_be_saved(tmp_path):
-    one = Optimizer(SPACE, seed=np.int64(3), n_initial=np.int64(4), maximize=np.bool_(True), noise=np.float32(0.5))
-    one.save(tmp_path / "run.json")
-    assert Optimizer.load(tmp_path / "run.json").ask() == one.ask()
-
-
-def test_a_save_replaces_the_last_and_leaves_nothing_else(tmp_path):
-    optimizer = Optimizer(SPACE, seed=0)
-    for _ in range(2):
-        run(optimizer, 1)
-        optimizer.save(str(tmp_path / "run.json"))
-    assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
-    state = json.loads((tmp_path / "run.json").read_text())
-    assert (state["version"], len(state["trials"])) == (1, 2)
-
-
-@pytest.fixture
-def saved(tmp_path):
-    optimizer = Optimizer(SPACE, seed=0, n_initial=3)
-    run(optimizer, 5)
-    optimizer.tell(optimizer.ask(), failed=True)
-    optimizer.ask()
-    path = tmp_path / "run.json"
-    optimizer.save(path)
-    return path
-
-
-SETTINGS_SAVED = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
-KEYS = ("space", *SETTINGS_SAVED, "asks", "trials", "told")
-
-
-@pytest.mark.parametrize("key", [*KEYS, "model"])
-def test_a_save_file_without_a_part_is_damaged(saved, key):
-    state = json.loads(saved.read_text())
-    del state[key]
-    saved.write_text(json.dumps(state))
-    with pytest.raises(SaveFileError) as caught:
-        Optimizer.load(saved)
-    says(caught, str(saved), "damaged", key, "restore it from a copy")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"space": {"x": {"type": "real", "low": 1, "high": 0}}},
-        {"space": {"other": {"type": "real", "low": 0, "high": 1}}},
-        {"covariance": "rbf"},
-        {"seed": "x"},
-        {"n_initial": None, "seed": None, "trials": 3},
-        {"trials": [3]},
-        {"trials": [{"config": {"x": 0.5, "model": "c"}, "state": "lost", "value": 1.0}], "told": [0], "model": None},
-        {"trials": [{"config": {"x": 0.5, "model": "c"}, "state": "done", "value": "1"}], "told": [0], "model": None},
-        {"trials": [{"config": {"x": 0.5, "model": "c"}, "state": "done", "value": None}], "told": [0], "model": None},
-        {"trials": [{"config": {"x": 5, "model": "c"}, "state": "done", "value": 1.0}], "told": [0], "model": None},
-        {"told": [0, 1, 99], "model": None},
-        {"told": [0, 1], "model": None},
-        {"told": [0, 0, 1, 2, 3, 4, 5], "model": None},
-        {"told": "none"},
-        {"asks": "many"},
-        {"model": {"n": 5, "theta": [0.0, 1.0]}},
-        {"model": {"n": 500, "theta": None}},
-        {"model": {"n": 5}},
-    ],
-    ids=str,
-)
-def test_a_save_file_with_a_wrong_part_is_damaged(saved, change):
-    saved.write_text(json.dumps(json.loads(saved.read_text()) | change))
-    with pytest.raises(SaveFileError) as caught:
-        Optimizer.load(saved)
-    says(caught, str(saved), "damaged", "start anew")
-
-
-def test_a_save_file_that_is_cut_short_or_no_text_is_damaged(saved):
-    whole = saved.read_bytes()
-    for content in (whole[: len(whole) // 2], b"", b"\xff\xfe\x00", b"{"):
-        saved.write_bytes(content)
-        with pytest.raises(SaveFileError) as caught:
-            Optimizer.load(saved)
-        says(caught, str(saved), "damaged", "restore it from a copy")
-
-
-def test_a_missing_file_a_folder_and_another_file_say_so(saved, tmp_path):
-    with pytest.raises(SaveFileError, match=r"nowhere.json cannot be read: No such file.*check the path"):
-        Optimizer.load(tmp_path / "nowhere.json")
-    with pytest.raises(SaveFileError, match="cannot be read"):
-        Optimizer.load(tmp_path)
-    for content in ("[]", "{}", '{"format": "another"}'):
-        saved.write_text(content)
-        with pytest.raises(SaveFileError, match=r"was not written by Optimizer.save"):
-            Optimizer.load(saved)
-
-
-def test_a_newer_version_says_upgrade(saved):
-    saved.write_text(json.dumps(json.loads(saved.read_text()) | {"version": 99}))
-    with pytest.raises(SaveFileError, match=r"version 99.*upgrade addtree"):
-        Optimizer.load(saved)
-
-
-def test_a_recommendation_looks_through_noise():
-    """One lucky evaluation of a bad point is the best value seen, and not what is recommended."""
-    opt = Optimizer(at.Space(x=at.Real(0, 1)), seed=0)
-    rng = np.random.default_rng(0)
-    for x in np.linspace(0, 1, 41):
-        opt.tell({"x": float(x)}, (x - 0.5) ** 2 + 0.01 * rng.normal())
-    lucky = opt.tell({"x": 0.9}, -0.05)
-    assert opt.best == lucky
-    assert abs(opt.recommend().config["x"] - 0.5) < 0.2
-    exact = Optimizer(at.Space(x=at.Real(0, 1)), seed=0, noise=0)
-    exact.tell({"x": 0.9}, -0.05)
-    assert exact.recommend() == exact.best

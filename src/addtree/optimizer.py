@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from addtree._files import write_text
+from addtree import _save_format
 from addtree._numbers import as_float, is_number, is_whole
 from addtree._types import Array
-from addtree.errors import AddTreeError, OptionError, SaveFileError, TrialError
+from addtree.errors import AddTreeError, OptionError, TrialError
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
@@ -29,20 +27,40 @@ from addtree.space.space import Config, Space
 
 _log = logging.getLogger("addtree")
 
-_FORMAT, _VERSION = "addtree optimizer", 1
 _HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
 _RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
-    """A configuration that was asked for or told. `state` is "pending", "done" or "failed"."""
+    """A configuration that was asked for or told.
+
+    id     its number in the run, from 0
+    state  "pending", "done" or "failed"
+    value  the value told, if it is done
+    run    the id of the run that it belongs to
+    """
 
     id: int
-    config: dict[str, Any]
+    _config: Mapping[str, Any]
     state: Literal["pending", "done", "failed"] = "pending"
     value: float | None = None
+    run: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_config", dict(self._config))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The active parameters and their values; a new dict at each access."""
+        return dict(self._config)
+
+    def __hash__(self) -> int:
+        return hash((self.run, self.id))
+
+    def __repr__(self) -> str:
+        return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, value={self.value!r})"
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,7 @@ class Optimizer:
     inference    "map" (default) or "mle" (the paper's)
     noise        None to learn it, 0 where a repeated evaluation gives the same value, else its standard deviation
     n_initial    size of the initial design; by default enough to see every option
+    settings     for experiments with the model and the search; not part of the stable interface
     """
 
     def __init__(
@@ -103,7 +122,7 @@ class Optimizer:
             raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
-        settings = settings or Settings()
+        self._settings = settings = settings or Settings()
         self.space = space
         self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
@@ -115,6 +134,7 @@ class Optimizer:
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
+        self._run = os.urandom(8).hex()
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
         self._taken: set[bytes] = set()  # keys of the rows
@@ -161,7 +181,7 @@ class Optimizer:
 
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
-        return self._add(Trial(len(self._trials), self.space.validate(config)))
+        return self._add(Trial(len(self._trials), self.space.validate(config), run=self._run))
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
@@ -232,6 +252,11 @@ class Optimizer:
         return told
 
     def _pending(self, trial: Any) -> Trial:
+        if isinstance(trial, Trial) and trial.run != self._run:
+            raise TrialError(
+                f"trial {trial.id} belongs to another run; tell it to the optimizer that asked for it, "
+                "or tell its configuration: tell(trial.config, value)"
+            )
         number = trial.id if isinstance(trial, Trial) else trial
         if not is_whole(number) or int(number) not in self._trials:
             raise TrialError(
@@ -278,54 +303,56 @@ class Optimizer:
     # ------------------------------------------------------------------ save and load
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file; it replaces an older one in one step, so a crash leaves one of the two."""
+        """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
+        if self._settings != Settings():
+            raise OptionError("settings= is for experiments and cannot be saved; save an optimizer without it")
+        specification = self._specification
         state = {
-            "format": _FORMAT,
-            "version": _VERSION,
             "space": self.space.to_dict(),
+            "run": self._run,
             "seed": self._seed,
             "maximize": self.maximize,
-            "covariance": self._specification.covariance,
+            "covariance": specification.covariance,
             "acquisition": self._policy.acquisition,
-            "inference": self._specification.inference,
-            "noise": None if self._specification.noise is None else float(self._specification.noise),
+            "inference": specification.inference,
+            "noise": None if specification.noise is None else float(specification.noise),
             "n_initial": self._n_initial,
             "asks": self._asks,
             "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
             "told": self._told,
             "model": None if self._surrogate is None else self._surrogate.to_dict(),
         }
-        write_text(Path(path), json.dumps(state, indent=1))
+        _save_format.write(path, state)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
-        """The optimizer that was saved there; it goes on exactly as the saved one would have."""
-        state = _read(path)
+        """The optimizer that was saved there; it continues exactly as the saved one would have."""
+        state = _save_format.read(path)
         try:
-            settings = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
-            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in settings})
-            for number, saved in enumerate(state["trials"]):
-                config = optimizer.space.validate(saved["config"])
-                optimizer._add(Trial(number, config, _state(saved), saved["value"]))
-            optimizer._told = [int(i) for i in state["told"]]
-            if sorted(optimizer._told) != [t.id for t in optimizer.trials if t.state != "pending"]:
-                raise ValueError("the trials told are not those with a result")
-            optimizer._asks = int(state["asks"])
-            if state["model"] is not None:
-                X, y = optimizer._observations(int(state["model"]["n"]))
-                optimizer._surrogate = Surrogate.from_dict(
-                    state["model"],
-                    optimizer._specification,
-                    optimizer._kernel,
-                    X,
-                    y,
-                    settings=optimizer._fit_settings,
-                )
+            options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
+            optimizer._restore(state)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise SaveFileError(
-                f"{os.fspath(path)} is damaged ({error!r}); restore it from a copy, or start anew"
-            ) from error
+            raise _save_format.damaged(path, error) from error
         return optimizer
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the trials and the model of a saved state; any exception means that it is damaged."""
+        if state["run"] is not None:
+            self._run = str(state["run"])
+        for number, saved in enumerate(state["trials"]):
+            config = self.space.validate(saved["config"])
+            self._add(Trial(number, config, _state(saved), saved["value"], self._run))
+        self._told = [int(i) for i in state["told"]]
+        if sorted(self._told) != [t.id for t in self.trials if t.state != "pending"]:
+            raise ValueError("the trials told are not those with a result")
+        self._asks = int(state["asks"])
+        model = state["model"]
+        if model is not None:
+            X, y = self._observations(int(model["n"]))
+            self._surrogate = Surrogate.from_dict(
+                model, self._specification, self._kernel, X, y, settings=self._fit_settings
+            )
 
 
 def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Array]) -> Surrogate:
@@ -350,20 +377,3 @@ def _number(value: Any) -> float:
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
     return as_float(value)
-
-
-def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    name = os.fspath(path)
-    try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SaveFileError(f"{name} cannot be read: {error.strerror}; check the path") from error
-    except ValueError as error:
-        raise SaveFileError(f"{name} is damaged ({error}); restore it from a copy, or start anew") from error
-    if not isinstance(state, dict) or state.get("format") != _FORMAT:
-        raise SaveFileError(f"{name} was not written by Optimizer.save; give the path of one that was")
-    if state.get("version") != _VERSION:
-        raise SaveFileError(
-            f"{name} has version {state.get('version')!r}, this addtree reads {_VERSION}; upgrade addtree to read it"
-        )
-    return state
