@@ -49,7 +49,7 @@ def test_the_optimum_of_goldstein_and_rosenbrock_is_reached_by_descent():
 
         bounds = [(d.low, d.high) for d in domains]
         starts = [
-            [d.decode(u) for d, u in zip(domains, us, strict=True)]
+            [d._decode(u) for d, u in zip(domains, us, strict=True)]
             for us in np.random.default_rng(0).random((8, len(names)))
         ]
         best = min(minimize(value, start, bounds=bounds).fun for start in starts)

@@ -22,10 +22,9 @@ from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree._types import Array
+from addtree._types import Array, Config
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Parameter
-from addtree.space.space import Config
 
 INITIAL = 10  # The number of random configurations before the first model, which is that of the other peers.
 CANDIDATES = 512  # The number of random configurations that LogEI is scored on.

@@ -8,9 +8,9 @@ from typing import Any
 import optuna
 
 from addtree import Categorical, Choice, Integer, Space
+from addtree._types import Config
 from addtree.paper.baselines.flat import active_part
 from addtree.space.parameters import Parameter
-from addtree.space.space import Config
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

@@ -122,8 +122,7 @@ def _hyperparameter(name: str, domain: Parameter | Choice) -> Any:
         return CS.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log)
     if isinstance(domain, Integer):
         return CS.UniformIntegerHyperparameter(name, domain.low, domain.high, log=domain.log)
-    values = domain.labels if isinstance(domain, Choice) else domain.values
-    return CS.CategoricalHyperparameter(name, list(values))
+    return CS.CategoricalHyperparameter(name, list(domain.labels))
 
 
 def _values(h: Any) -> tuple[Scalar, ...] | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from addtree import _save_format
 from addtree._numbers import as_float, is_number, is_whole
-from addtree._types import Array
+from addtree._types import Array, Config
 from addtree.errors import AddTreeError, OptionError, TrialError
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
@@ -23,7 +23,7 @@ from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design
 from addtree.search.policy import Policy, check_acquisition, suggest
 from addtree.space.encoding import Encoding
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._types import Array
+from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.space.encoding import Encoding
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
 

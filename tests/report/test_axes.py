@@ -21,7 +21,7 @@ def test_positions_are_valid_and_weights_add_up_to_one(space: at.Space, position
         assert len(axis.codes) == len(axis.weights) == len(axis.values)
         assert np.sum(axis.weights) == pytest.approx(1)
         for code, value in zip(axis.codes, axis.values, strict=True):
-            assert repr(domain.decode(float(code))) == repr(value)
+            assert repr(domain._decode(float(code))) == repr(value)
 
 
 @pytest.mark.parametrize("positions", [3, 5, 25])

@@ -1,7 +1,7 @@
 import numpy as np
 
-from addtree import Categorical, Choice, Real, Space
-from addtree.search.design import DesignSettings, _deal, initial_design, node_shares, rows_needed
+from addtree import Categorical, Choice, Integer, Real, Space
+from addtree.search.design import DesignSettings, _deal, initial_design, next_row, node_shares, rows_needed
 from addtree.space.encoding import Encoding
 
 unit = Real(0, 1)
@@ -50,3 +50,13 @@ def test_a_design_is_reproducible():
     one, other, third = (initial_design(encoding, 9, np.random.default_rng(s)) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, other)
     assert not np.array_equal(one, third, equal_nan=True)
+
+
+def test_designs_draw_every_value_of_an_integer_equally_often():
+    encoding, rng = Encoding(Space(k=Integer(0, 2))), np.random.default_rng(0)
+    at_once = np.concatenate([initial_design(encoding, 9, rng) for _ in range(40)])
+    assert np.bincount((2 * at_once[:, 0]).astype(int)).tolist() == [120] * 3
+    X = np.empty((0, 1))
+    for _ in range(30):
+        X = np.concatenate([X, next_row(encoding, X, rng)[None]])
+    assert np.bincount((2 * X[:, 0]).astype(int)).tolist() == [10] * 3

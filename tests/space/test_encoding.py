@@ -91,3 +91,24 @@ def test_single_steps_change_one_integer_or_category_by_one():
     ]
     flat = Encoding(Space(x=Real(0, 1)))
     assert flat.single_steps(np.array([0.5])).shape == (0, 1)
+
+
+def shares(codes, domain):
+    values = [domain._decode(code) for code in codes]
+    return np.bincount(np.array(values) - domain.low, minlength=int(domain.size)) / len(values)
+
+
+def test_every_value_of_an_integer_is_drawn_equally_often():
+    k = Integer(0, 2)
+    encoding, rng = Encoding(Space(k=k)), np.random.default_rng(0)
+    np.testing.assert_allclose(shares(encoding.sample(6000, rng)[:, 0], k), 1 / 3, atol=0.02)
+    values = [encoding.space.sample(rng)["k"] for _ in range(3000)]
+    np.testing.assert_allclose(np.bincount(values) / 3000, 1 / 3, atol=0.03)
+
+
+def test_a_single_value_is_converted_or_refused():
+    encoding = Encoding(Space(k=Integer(1, 3), c=Choice(a=Space(), b=Space())))
+    assert (encoding.encode_value("k", 2.0), encoding.decode_value("k", 0.4)) == (0.5, 2)
+    assert (encoding.encode_value("c", "b"), encoding.decode_value("c", 1)) == (1.0, "b")
+    with pytest.raises(ConfigError, match="9 is out of bounds"):
+        encoding.encode_value("k", 9)

@@ -19,11 +19,11 @@ def test_a_real_round_trips(a, b, u):
     if low == high or not math.isfinite(high - low):
         return
     real = Real(low, high)
-    value = real.decode(u)
+    value = real._decode(u)
     assert low <= value <= high
-    assert 0.0 <= real.encode(value) <= 1.0
+    assert 0.0 <= real._encode(value) <= 1.0
     spacing = max(abs(low), abs(high)) / (high - low) * 1e-15
-    assert real.encode(value) == pytest.approx(u, abs=1e-12 + 4 * spacing)
+    assert real._encode(value) == pytest.approx(u, abs=1e-12 + 4 * spacing)
 
 
 @given(st.floats(-250, 250), st.floats(0.01, 300), unit)
@@ -33,9 +33,9 @@ def test_a_log_real_round_trips(exponent, decades, u):
     if math.isinf(high / low):
         return
     real = Real(low, high, log=True)
-    value = real.decode(u)
+    value = real._decode(u)
     assert low <= value <= high
-    assert real.encode(value) == pytest.approx(u, abs=1e-11)
+    assert real._encode(value) == pytest.approx(u, abs=1e-11)
 
 
 @given(st.integers(-1000, 1000), st.integers(1, 1000), st.booleans(), unit)
@@ -44,53 +44,58 @@ def test_an_integer_round_trips(low, width, log, u):
         low = abs(low) + 1
     integer = Integer(low, low + width, log=log)
     for value in {low, low + width, low + width // 3}:
-        assert integer.decode(integer.encode(value)) == value
-    value = integer.decode(u)
+        assert integer._decode(integer._encode(value)) == value
+    value = integer._decode(u)
     assert type(value) is int
-    assert integer.snap(u) == integer.encode(value)
-    gap = [abs(integer.encode(v) - u) for v in range(low, low + width + 1)]
+    assert integer._encode(integer._decode(u)) == integer._encode(value)
+    gap = [abs(integer._encode(v) - u) for v in range(low, low + width + 1)]
     if not log:
-        assert abs(integer.encode(value) - u) <= min(gap) + 1e-12
+        assert abs(integer._encode(value) - u) <= min(gap) + 1e-12
 
 
 @pytest.mark.parametrize("domain", [Real(-3, 7), Real(1e-4, 2.5, log=True), Integer(-3, 7), Integer(1, 900, log=True)])
 def test_the_ends_come_out_exactly(domain):
-    assert (domain.decode(0.0), domain.decode(1.0)) == (domain.low, domain.high)
-    assert (domain.encode(domain.low), domain.encode(domain.high)) == (0.0, 1.0)
-    assert (domain.decode(-0.5), domain.decode(1.5)) == (domain.low, domain.high)
+    assert (domain._decode(0.0), domain._decode(1.0)) == (domain.low, domain.high)
+    assert (domain._encode(domain.low), domain._encode(domain.high)) == (0.0, 1.0)
+    assert (domain._decode(-0.5), domain._decode(1.5)) == (domain.low, domain.high)
 
 
 def test_log_scale_is_uniform_in_orders_of_magnitude():
     real = Real(1e-4, 1, log=True)
-    assert [real.decode(u) for u in (0.25, 0.5, 0.75)] == pytest.approx([1e-3, 1e-2, 1e-1])
+    assert [real._decode(u) for u in (0.25, 0.5, 0.75)] == pytest.approx([1e-3, 1e-2, 1e-1])
 
 
-def test_every_value_of_an_integer_is_drawn_alike():
-    rng = np.random.default_rng(0)
-    integer = Integer(0, 4)
-    values = [integer.decode(integer.sample(rng)) for _ in range(5000)]
-    assert np.bincount(values).min() > 900
+def test_every_value_of_an_integer_has_its_own_cell():
+    u = (np.arange(5000) + 0.5) / 5000
+    values = [Integer(0, 4)._decode(code) for code in Integer(0, 4)._from_uniform(u)]
+    assert np.bincount(values).tolist() == [1000] * 5
     log = Integer(1, 100, log=True)
-    values = [log.decode(log.sample(rng)) for _ in range(5000)]
+    values = np.array([log._decode(code) for code in log._from_uniform(u)])
     assert set(values) >= {1, 2, 100}
-    assert np.mean(np.array(values) <= 10) == pytest.approx(0.57, abs=0.04)  # log(10.5 / 0.5) / log(100.5 / 0.5)
+    assert np.mean(values <= 10) == pytest.approx(np.log(10.5 / 0.5) / np.log(100.5 / 0.5), abs=1e-3)
+
+
+@pytest.mark.parametrize("integer", [Integer(0, 1), Integer(-3, 9), Integer(1, 500, log=True), Integer(7, 2**53)])
+def test_a_cell_of_an_integer_contains_its_own_centre(integer):
+    codes = integer._from_uniform(np.linspace(0, 1, 301))
+    np.testing.assert_allclose(integer._from_uniform(integer._to_uniform(codes)), codes, atol=1e-12)
 
 
 def test_categories_round_trip_and_true_is_not_one():
     categorical = Categorical([0, False, 1, True, "1", None, 0.5])
     for i, value in enumerate(categorical.values):
-        assert categorical.encode(value) == i
-        assert categorical.decode(float(i)) is value
-    assert categorical.check(np.int64(1)) == 1
-    assert categorical.check(np.bool_(True)) is True
-    assert categorical.check(np.str_("1")) == "1"
+        assert categorical._encode(value) == i
+        assert categorical._decode(float(i)) is value
+    assert categorical._check(np.int64(1)) == 1
+    assert categorical._check(np.bool_(True)) is True
+    assert categorical._check(np.str_("1")) == "1"
 
 
 def test_numbers_of_numpy_and_fractions_become_plain():
-    assert type(Real(0, 1).check(np.float32(0.5))) is float
-    assert Real(0, 1).check(Fraction(1, 4)) == 0.25
-    assert type(Integer(0, 9).check(np.int8(3))) is int
-    assert type(Integer(0, 9).check(3.0)) is int
+    assert type(Real(0, 1)._check(np.float32(0.5))) is float
+    assert Real(0, 1)._check(Fraction(1, 4)) == 0.25
+    assert type(Integer(0, 9)._check(np.int8(3))) is int
+    assert type(Integer(0, 9)._check(3.0)) is int
 
 
 def test_sizes():
@@ -163,6 +168,6 @@ def test_a_domain_that_cannot_work_says_what_to_do(make, words):
 )
 def test_a_value_that_does_not_belong_says_what_would(domain, value, words):
     with pytest.raises(ConfigError) as caught:
-        domain.check(value)
+        domain._check(value)
     for word in words:
         assert word in str(caught.value)

@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -216,3 +217,18 @@ def test_a_form_that_cannot_be_read_says_where(form, words):
         Space.from_dict(form)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_what_a_space_returns_cannot_change_it():
+    space = Space(x=Real(0, 1), c=Choice(a=Space(), b=Space(y=Real(0, 1))))
+    for mapping in (space.children, space.variables, space.conditions):
+        with pytest.raises(TypeError):
+            mapping["x"] = None
+    assert pickle.loads(pickle.dumps(space)) == space
+
+
+def test_the_subspace_of_an_option():
+    choice = Choice({True: Space(x=Real(0, 1)), 2: Space(y=Real(0, 1))})
+    assert list(choice.subspace(2).children) == ["y"]
+    with pytest.raises(ConfigError, match="'b' is not one of True, 2"):
+        choice.subspace("b")

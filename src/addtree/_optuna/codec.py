@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._optuna.structure import ObservedTrial, infer_parents
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.assembly import MAX_OPTIONS, Gate, assemble
-from addtree.space.parameters import Categorical, Integer, Parameter, Real, Scalar
+from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
 _MAX_CHANGES = 2
@@ -51,7 +51,7 @@ def to_distribution(domain: Parameter | Choice) -> Distribution:
         return FloatDistribution(domain.low, domain.high, log=domain.log)
     if isinstance(domain, Integer):
         return IntDistribution(domain.low, domain.high, log=domain.log)
-    return CategoricalDistribution(_labels(domain))
+    return CategoricalDistribution(domain.labels)
 
 
 def to_domain(distribution: BaseDistribution) -> Parameter:
@@ -68,10 +68,6 @@ def to_domain(distribution: BaseDistribution) -> Parameter:
     if isinstance(d, IntDistribution):
         return Integer(d.low, d.high, log=d.log)
     return Real(d.low, d.high, log=d.log)
-
-
-def _labels(domain: Categorical | Choice) -> tuple[Scalar, ...]:
-    return domain.labels if isinstance(domain, Choice) else domain.values
 
 
 @dataclass(frozen=True)
@@ -194,7 +190,7 @@ class Declared:
 def _has_whole_labels(domain: Parameter | Choice) -> bool:
     if isinstance(domain, (Real, Integer)):
         return False
-    return all(isinstance(label, int) and not isinstance(label, bool) for label in _labels(domain))
+    return all(isinstance(label, int) and not isinstance(label, bool) for label in domain.labels)
 
 
 class Inferred:
@@ -218,7 +214,7 @@ class Inferred:
             if isinstance(domain, Choice) or self._codecs[name].by_position
         }
         self._defaults = {
-            name: domain.decode(0.5) if isinstance(domain, (Real, Integer)) else 0
+            name: self.space.encoding.decode_value(name, 0.5) if isinstance(domain, (Real, Integer)) else 0
             for name, domain in self.space.variables.items()
         }
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from addtree._types import Array
+from addtree._types import Array, Config
 from addtree.search.design import has_unseen_option, next_row
 from addtree.space.encoding import Encoding
-from addtree.space.space import Config
 
 MAX_STARTUP_FACTOR = 3
 """The startup may take this many times `n_startup_trials` if it needs them to see every option."""

@@ -132,4 +132,4 @@ def _paths(encoding: Encoding) -> list[Term]:
 
 def _option_label(encoding: Encoding, column: int, code: int) -> str:
     name = encoding.names[column]
-    return f"{name}={encoding.space.variables[name].decode(code)!r}"
+    return f"{name}={encoding.decode_value(name, code)!r}"

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from addtree._types import Config
 from addtree.paper import compression, fc3, mnist
 from addtree.paper.methods import METHODS, REGRESSORS
 from addtree.problems import synthetic
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 TRAIN_SIZES = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)  # The numbers of training samples.
 QUICK_SIZES = (8, 16, 24)  # The numbers of training samples with --quick.

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from addtree._types import Array
+from addtree._types import Array, Config
 from addtree.errors import AddTreeError
 from addtree.paper.baselines.addtree import AS_PUBLISHED, AddTree
 from addtree.paper.baselines.gpyopt import GPyOpt, installed
@@ -27,7 +27,7 @@ from addtree.paper.baselines.method import Method
 from addtree.paper.baselines.random_search import RandomSearch
 from addtree.paper.baselines.smac import Smac
 from addtree.regression import AddTreeGP
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 # This environment variable names the Python of an environment that has GPyOpt, which needs an old NumPy.
 GPYOPT_PYTHON = "ADDTREE_GPYOPT_PYTHON"

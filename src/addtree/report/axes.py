@@ -9,7 +9,7 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.space.encoding import Encoding
-from addtree.space.parameters import Categorical, Integer, Real
+from addtree.space.parameters import Categorical, Integer
 from addtree.space.space import Choice
 
 _POSITIONS = 25  # A curve is drawn through this many positions of a numeric axis.
@@ -49,30 +49,26 @@ def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> 
     """
     domain, column = encoding.space.variables[name], encoding.index[name]
     if isinstance(domain, (Choice, Categorical)):
-        labels = domain.labels if isinstance(domain, Choice) else domain.values
         kind: Literal["choice", "category"] = "choice" if isinstance(domain, Choice) else "category"
-        return Axis(name, column, kind, np.arange(len(labels), dtype=float), _equal_weights(len(labels)), labels)
+        size = len(domain.labels)
+        return Axis(name, column, kind, np.arange(size, dtype=float), _equal_weights(size), domain.labels)
     if isinstance(domain, Integer):
-        values = _integers(domain, positions)
-        codes = np.array([domain.encode(value) for value in values])
+        if domain.size <= positions:
+            values: tuple[Any, ...] = tuple(range(domain.low, domain.high + 1))
+        else:  # the values nearest to evenly spaced codes
+            values = tuple(dict.fromkeys(_values(encoding, name, np.linspace(0.0, 1.0, positions))))
+        codes = np.array([encoding.encode_value(name, value) for value in values])
         return Axis(name, column, "number", codes, _equal_weights(len(values)), values, domain.log)
     codes, weights = _quadrature(positions) if positions <= _QUADRATURE else _trapezoid(positions)
-    return Axis(name, column, "number", codes, weights, _reals(domain, codes), domain.log)
+    return Axis(name, column, "number", codes, weights, _values(encoding, name, codes), domain.log)
 
 
 def _equal_weights(size: int) -> Array:
     return np.full(size, 1.0 / size)
 
 
-def _integers(domain: Integer, positions: int) -> tuple[int, ...]:
-    """Every value if there are few enough, else the values nearest to evenly spaced codes."""
-    if domain.size <= positions:
-        return tuple(range(domain.low, domain.high + 1))
-    return tuple(dict.fromkeys(domain.decode(float(code)) for code in np.linspace(0.0, 1.0, positions)))
-
-
-def _reals(domain: Real, codes: Array) -> tuple[float, ...]:
-    return tuple(domain.decode(float(code)) for code in codes)
+def _values(encoding: Encoding, name: str, codes: Array) -> tuple[Any, ...]:
+    return tuple(encoding.decode_value(name, code) for code in codes)
 
 
 def _quadrature(positions: int) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from addtree._types import Array, Mask
+from addtree._types import Array, Config, Mask
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Kernel, Rows
 from addtree.model.kernel_matrices import CrossCovariance
@@ -30,7 +30,6 @@ from addtree.regression import AddTreeGP
 from addtree.report.axes import Axis, make_axis
 from addtree.report.sampling import columns_below, evenly_spaced, move_to, stratified_sample
 from addtree.space.encoding import Encoding
-from addtree.space.space import Config
 
 Z_95 = 1.96  # A normal variable lies within this many standard deviations of its mean with a probability of 95 %.
 

@@ -13,7 +13,7 @@ import numpy as np
 from addtree._types import Array
 from addtree.errors import ConfigError, TrialError
 from addtree.space.encoding import Encoding
-from addtree.space.space import Choice, Space
+from addtree.space.space import Space
 
 State = Literal["done", "failed", "pruned", "pending"]
 STATES: tuple[State, ...] = ("done", "failed", "pruned", "pending")
@@ -71,8 +71,6 @@ def encode_records(encoding: Encoding, trials: Iterable[Record]) -> Array:
 def _encode(encoding: Encoding, config: Mapping[str, Any]) -> Array:
     row = np.full(encoding.n_columns, np.nan)
     for name in config.keys() & encoding.index.keys():
-        domain: Any = encoding.space.variables[name]
         with contextlib.suppress(ConfigError):
-            value = config[name] if isinstance(domain, Choice) else domain.check(config[name])
-            row[encoding.index[name]] = domain.encode(value)
+            row[encoding.index[name]] = encoding.encode_value(name, config[name])
     return row

@@ -19,7 +19,7 @@ def stratified_sample(encoding: Encoding, size: int) -> Array:
     """Random rows (size x D) that cover each parameter and each option evenly."""
     X = np.full((size, encoding.n_columns), np.nan)
     _fill_stratified(encoding, X, 0, np.arange(size), np.random.default_rng(_SEED))
-    return encoding.snap(X)
+    return X
 
 
 def move_to(encoding: Encoding, X: Array, column: int, code: float) -> Array:
@@ -39,7 +39,7 @@ def move_to(encoding: Encoding, X: Array, column: int, code: float) -> Array:
                 encoding.clear(X, child, rows)
             X[rows, column] = code
             _fill_stratified(encoding, X, options[int(code)], rows, rng)
-    return encoding.snap(X)
+    return X
 
 
 def columns_below(encoding: Encoding, column: int) -> set[int]:
@@ -68,17 +68,16 @@ def _occurrences(encoding: Encoding, column: int) -> Iterator[tuple[int, tuple[i
 
 
 def _fill_stratified(encoding: Encoding, X: Array, node: int, rows: Index, rng: np.random.Generator) -> None:
-    """Write a stratified draw of everything at and below a node into `X[rows]` (not snapped).
+    """Write a stratified draw of everything at and below a node into `X[rows]`.
 
     Of k rows, each lies in the middle of another one of k equal intervals of a number; categories and options occur
     equally often, up to rounding.
     """
-    queue = [(node, rows)]
-    for i, at in queue:
-        k = len(at)
+    for i, reached in encoding.walk_rows(X, node, rows):
+        k = len(reached)
         for j in encoding.node_columns[i]:
             order = rng.permutation(k)
-            X[at, j] = order % encoding.n_codes[j] if encoding.n_codes[j] else (order + 0.5) / k
+            n_codes = encoding.n_codes[j]
+            X[reached, j] = order % n_codes if n_codes else encoding.from_uniform(j, (order + 0.5) / k)
         for j, options in encoding.node_choices[i]:
-            X[at, j] = picks = rng.permutation(k) % len(options)
-            queue += [(child, at[picks == o]) for o, child in enumerate(options) if (picks == o).any()]
+            X[reached, j] = rng.permutation(k) % len(options)

@@ -146,6 +146,7 @@ def _solve_vertices(
 
 def _random_starts(encoding: Encoding, own: Index, k: int, rng: np.random.Generator) -> Array:
     """k rows with random values in the columns `own`, nothing elsewhere."""
-    X = np.full((k, encoding.n_columns), np.nan)
-    X[:, own] = np.where(encoding.is_numeric[own], 1.0, encoding.n_codes[own]) * rng.random((k, len(own)))
-    return encoding.snap(np.where(encoding.is_numeric, X, np.floor(X)))
+    X, U = np.full((k, encoding.n_columns), np.nan), rng.random((k, len(own)))
+    for j, u in zip(own.tolist(), U.T, strict=True):
+        X[:, j] = encoding.from_uniform(j, u) if encoding.is_numeric[j] else np.floor(u * encoding.n_codes[j])
+    return X

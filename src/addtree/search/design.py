@@ -60,16 +60,16 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
         for j in encoding.node_columns[i]:
             strata = rng.permutation(len(rows))
             if encoding.is_numeric[j]:
-                X[rows, j] = (strata + rng.random(len(rows))) / len(rows)
+                X[rows, j] = encoding.from_uniform(j, (strata + rng.random(len(rows))) / len(rows))
             else:
                 X[rows, j] = strata % encoding.n_codes[j]
         for j, options in encoding.node_choices[i]:
             X[rows, j] = _deal(needed[list(options)], len(rows), rng)
-    return encoding.snap(X)
+    return X
 
 
 def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
-    """The next row of the design after the rows X: the rarest options, and numbers from empty strata of their range.
+    """The next row of the design after the rows X: the rarest options, and numbers from the rarest strata.
 
     >>> from addtree import Categorical, Space
     >>> encoding = Encoding(Space(c=Categorical(["a", "b"])))
@@ -81,11 +81,14 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
     for i, _ in encoding.walk(row):
         for j in encoding.node_columns[i]:
             seen = X[~np.isnan(X[:, j]), j]
-            equal = np.ones(encoding.n_codes[j])
-            row[j] = _from_empty_stratum(seen, rng) if encoding.is_numeric[j] else _rarest(seen, equal, rng)
+            if encoding.is_numeric[j]:
+                u = _from_rarest_stratum(encoding.to_uniform(j, seen), encoding.size(j), rng)
+                row[j] = encoding.from_uniform(j, np.array([u]))[0]
+            else:
+                row[j] = _rarest(seen, np.ones(encoding.n_codes[j]), rng)
         for j, options in encoding.node_choices[i]:
             row[j] = _rarest(X[~np.isnan(X[:, j]), j], needed[list(options)], rng)
-    return np.asarray(encoding.snap(row[None])[0])
+    return row
 
 
 def has_unseen_option(encoding: Encoding, X: Array) -> bool:
@@ -117,9 +120,11 @@ def _quotients(counts: Index, weights: Array) -> Array:
     return np.where(counts == 0, 0.0, (counts + 0.5) / weights)
 
 
-def _from_empty_stratum(codes: Array, rng: np.random.Generator) -> float:
-    """A number from a stratum of the unit interval that holds none of c codes; of 2^k > c strata, one is empty."""
-    strata = 1 << len(codes).bit_length()
-    taken = np.minimum((codes * strata).astype(int), strata - 1)
-    empty = np.setdiff1d(np.arange(strata), taken)
-    return float((rng.choice(empty) + rng.random()) / strata)
+def _from_rarest_stratum(seen: Array, size: float, rng: np.random.Generator) -> float:
+    """A number from the stratum of the unit interval that holds the fewest of c numbers.
+
+    There are 2^k > c strata, so that one is empty, or as many as the variable has values if these are fewer.
+    """
+    strata = int(min(1 << len(seen).bit_length(), size))
+    counts = np.bincount(np.minimum((seen * strata).astype(int), strata - 1), minlength=strata)
+    return float((rng.choice(np.flatnonzero(counts == counts.min())) + rng.random()) / strata)

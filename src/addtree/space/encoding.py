@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from addtree._types import Array, Index, Mask
+from addtree._types import Array, Config, Index, Mask
 from addtree.space.parameters import Integer, Real
-from addtree.space.space import Choice, Config, Space
 from addtree.space.tree import Node
+
+if TYPE_CHECKING:
+    from addtree.space.space import Space
 
 _KEY_DECIMALS = 12  # Codes that agree to this many decimals of the unit interval are one configuration.
 
 
 class Encoding:
-    """The columns of a space, and the way to and from them.
+    """The columns of a space, and the conversion to and from them.
 
-    >>> from addtree.space import Space
+    >>> from addtree import Choice, Space
     >>> encoding = Encoding(Space(x=Real(0, 4), c=Choice(a=Space(), b=Space(k=Integer(1, 3)))))
     >>> encoding.encode([{"x": 1.0, "c": "b", "k": 3}, {"x": 2.0, "c": "a"}])
     array([[0.25, 1.  , 1.  ],
@@ -39,14 +41,10 @@ class Encoding:
         domains = list(space.variables.values())
         self.is_numeric = np.array([isinstance(d, (Real, Integer)) for d in domains], dtype=bool)
         self.is_integer = np.array([isinstance(d, Integer) for d in domains], dtype=bool)
-        self.is_choice = np.array([isinstance(d, Choice) for d in domains], dtype=bool)
-        # number of codes of a categorical or choice column, 0 for a numeric one
-        self.n_codes = np.array(
-            [
-                len(d.labels) if isinstance(d, Choice) else 0 if isinstance(d, (Real, Integer)) else len(d.values)
-                for d in domains
-            ]
-        )
+        choices = {name for node in space.nodes for name, _ in node.choices}
+        self.is_choice = np.array([name in choices for name in self.names], dtype=bool)
+        # the number of codes of a categorical or choice column, 0 for a numeric one
+        self.n_codes = np.array([0 if isinstance(d, (Real, Integer)) else len(d.labels) for d in domains])
         integers = [d for d in domains if isinstance(d, Integer)]
         self._low = np.array([d.low for d in integers], dtype=float)
         self._high = np.array([d.high for d in integers], dtype=float)
@@ -62,15 +60,22 @@ class Encoding:
         X = np.full((len(configs), self.n_columns), np.nan)
         for row, config in zip(X, configs, strict=True):
             for name, value in self.space.validate(config).items():
-                row[self.index[name]] = self.space.variables[name].encode(value)
+                row[self.index[name]] = self.space.variables[name]._encode(value)
         return X
 
     def decode(self, row: Array) -> dict[str, Any]:
         """One row of X to a configuration of plain Python values."""
-        variables, index = self.space.variables, self.index
-        return {
-            name: variables[name].decode(float(row[index[name]])) for i, node in self.walk(row) for name in node.names
-        }
+        index = self.index
+        return {name: self.decode_value(name, row[index[name]]) for _, node in self.walk(row) for name in node.names}
+
+    def encode_value(self, name: str, value: Any) -> float:
+        """The code of one value, or a ConfigError if the variable does not have it."""
+        domain: Any = self.space.variables[name]
+        return float(domain._encode(domain._check(value)))
+
+    def decode_value(self, name: str, code: float) -> Any:
+        """The value of one code; a number between two integers gives the nearer one."""
+        return self.space.variables[name]._decode(float(code))
 
     def snap(self, X: Array) -> Array:
         """The same rows with every number clipped to its range and every integer at a whole value."""
@@ -87,19 +92,37 @@ class Encoding:
         return X
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
-        """n random rows: every option of a choice alike, numbers uniform on their scale, integers snapped."""
+        """n random rows: options equally likely, numbers uniform on their scale."""
         X = np.full((n, self.n_columns), np.nan)
         self.fill(X, 0, np.arange(n), rng)
-        return self.snap(X)
+        return X
 
     def fill(self, X: Array, node: int, rows: Index, rng: np.random.Generator) -> None:
-        """Write random codes into `X[rows]` for everything at and below a node; integers are not yet snapped."""
+        """Write random codes into `X[rows]` for everything at and below a node."""
         for i, reached in self.walk_rows(X, node, rows):
+            k = len(reached)
             for j in self.node_columns[i]:
-                k = len(reached)
-                X[reached, j] = rng.random(k) if self.is_numeric[j] else rng.integers(self.n_codes[j], size=k)
+                if self.is_numeric[j]:
+                    X[reached, j] = self.from_uniform(j, rng.random(k))
+                else:
+                    X[reached, j] = rng.integers(self.n_codes[j], size=k)
             for j, options in self.node_choices[i]:
-                X[reached, j] = rng.integers(len(options), size=len(reached))
+                X[reached, j] = rng.integers(len(options), size=k)
+
+    def from_uniform(self, column: int, u: Array) -> Array:
+        """Codes of a numeric column from numbers in [0, 1]: uniform numbers make every value equally likely."""
+        domain = self.space.variables[self.names[column]]
+        return domain._from_uniform(u) if isinstance(domain, Integer) else u
+
+    def size(self, column: int) -> float:
+        """The number of values of a numeric column; infinite for a real one."""
+        domain = self.space.variables[self.names[column]]
+        return domain.size if isinstance(domain, Integer) else np.inf
+
+    def to_uniform(self, column: int, codes: Array) -> Array:
+        """The opposite: numbers in [0, 1] that `from_uniform` maps to these codes."""
+        domain = self.space.variables[self.names[column]]
+        return domain._to_uniform(codes) if isinstance(domain, Integer) else codes
 
     # ------------------------------------------------------------------ the tree
 
@@ -124,7 +147,7 @@ class Encoding:
         X[np.ix_(rows, self.below[node])] = np.nan
 
     def enter(self, X: Array, node: int, rng: np.random.Generator) -> Array:
-        """The same rows with the options that lead to a node; what these open is drawn at random, not yet snapped."""
+        """The same rows with the options that lead to a node; what these open is drawn at random."""
         X = X.copy()
         here = 0
         for name, option in self.space.nodes[node].location:
@@ -171,8 +194,8 @@ class Encoding:
             domain = self.space.variables[self.names[j]]
             codes: list[float] = []
             if isinstance(domain, Integer):
-                value = domain.decode(float(row[j]))
-                codes = [domain.encode(v) for v in (value - 1, value + 1) if domain.low <= v <= domain.high]
+                value = domain._decode(float(row[j]))
+                codes = [domain._encode(v) for v in (value - 1, value + 1) if domain.low <= v <= domain.high]
             elif not self.is_numeric[j]:
                 codes = [float(code) for code in range(self.n_codes[j]) if code != row[j]]
             steps += [_with(row, int(j), code) for code in codes]
@@ -189,7 +212,7 @@ class Encoding:
         def codes(j: int) -> list[float]:
             domain = self.space.variables[self.names[j]]
             if isinstance(domain, Integer):
-                return [domain.encode(value) for value in range(domain.low, domain.high + 1)]
+                return [domain._encode(value) for value in range(domain.low, domain.high + 1)]
             return [float(code) for code in range(int(self.n_codes[j]))]
 
         return np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes))

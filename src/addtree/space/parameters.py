@@ -1,8 +1,8 @@
-"""Parameters without children: a value of a domain and its code.
+"""Parameters: numbers and categories.
 
-Every parameter has two representations. A *value* is what the user sees (`0.003`, `"gini"`); its *code* is a float: the
-unit interval for `Real` and `Integer`, the position of the value for `Categorical`. This is the only module that
-converts between the two.
+A parameter has two representations. A *value* is what the user sees (`0.003`, `"gini"`). Its *code* is a float: in the
+unit interval for `Real` and `Integer`, the position of the value for `Categorical`. Private methods convert between the
+two; the rest of the package uses `Encoding`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from addtree._numbers import as_float, is_number
+from addtree._types import Array
 from addtree.errors import ConfigError, SpaceError
 
 Scalar = str | int | float | bool | None
@@ -43,8 +44,8 @@ def _out_of_bounds(value: float, low: float, high: float) -> ConfigError:
 class Real:
     """A real number in [low, high]; `log=True` where its order of magnitude is what matters.
 
-    >>> Real(1e-4, 1, log=True).decode(0.5)
-    0.01
+    >>> print(Real(1e-4, 1, log=True))
+    real [0.0001, 1] log
     """
 
     low: float
@@ -58,7 +59,7 @@ class Real:
         if not math.isfinite(self.high / self.low if self.log else self.high - self.low):
             raise SpaceError(f"Real({self.low!r}, {self.high!r}): the range is too wide for a float; narrow it")
 
-    def check(self, value: Any) -> float:
+    def _check(self, value: Any) -> float:
         """The value as a float, or a ConfigError."""
         number = as_float(value) if is_number(value) else math.nan
         if math.isnan(number):
@@ -67,13 +68,13 @@ class Real:
             raise _out_of_bounds(number, self.low, self.high)
         return number
 
-    def encode(self, value: float) -> float:
+    def _encode(self, value: float) -> float:
         """Value to unit interval."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
-    def decode(self, code: float) -> float:
+    def _decode(self, code: float) -> float:
         """Unit interval to value; the ends come out exactly."""
         if code <= 0:
             return self.low
@@ -82,17 +83,9 @@ class Real:
         value = self.low * (self.high / self.low) ** code if self.log else self.low + code * (self.high - self.low)
         return float(min(max(value, self.low), self.high))
 
-    def sample(self, rng: np.random.Generator) -> float:
-        """A code drawn uniformly."""
-        return float(rng.random())
-
-    def snap(self, code: float) -> float:
-        """The code of a value nearest to `code`: for a real, itself."""
-        return min(max(code, 0.0), 1.0)
-
     @property
     def size(self) -> float:
-        """How many values there are."""
+        """The number of values."""
         return math.inf
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,8 +100,8 @@ class Real:
 class Integer:
     """A whole number in {low, ..., high}; `log=True` where its order of magnitude is what matters.
 
-    >>> Integer(1, 5).decode(0.49)
-    3
+    >>> print(Integer(1, 500, log=True))
+    integer 1..500 log
     """
 
     low: int
@@ -125,7 +118,7 @@ class Integer:
         if self.high - self.low > 2**53:
             raise SpaceError(f"Integer({self.low}, {self.high}): more than 2^53 values; use Real")
 
-    def check(self, value: Any) -> int:
+    def _check(self, value: Any) -> int:
         """The value as an int (3.0 counts as 3), or a ConfigError."""
         whole = isinstance(value, numbers.Integral) or (is_number(value) and as_float(value).is_integer())
         if not whole or isinstance(value, (bool, np.bool_)):
@@ -134,13 +127,13 @@ class Integer:
             raise _out_of_bounds(int(value), self.low, self.high)
         return int(value)
 
-    def encode(self, value: int) -> float:
+    def _encode(self, value: int) -> float:
         """Value to unit interval: low is 0, high is 1."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
-    def decode(self, code: float) -> int:
+    def _decode(self, code: float) -> int:
         """Unit interval to the nearest value."""
         code = min(max(code, 0.0), 1.0)
         if self.log:
@@ -149,21 +142,25 @@ class Integer:
             value = self.low + round(code * (self.high - self.low))
         return int(min(max(value, self.low), self.high))
 
-    def sample(self, rng: np.random.Generator) -> float:
-        """A code drawn so that each value has its whole cell (the ends too, which rounding would halve)."""
+    def _from_uniform(self, u: Array) -> Array:
+        """Codes from uniform numbers, such that on its scale every value has a cell of its own, the ends too."""
         if not self.log:
-            return self.encode(int(rng.integers(self.low, self.high, endpoint=True)))
+            position = np.minimum(np.floor(u * self.size), self.size - 1)
+            return np.asarray(position / (self.high - self.low))
         low, high = math.log(self.low - 0.5), math.log(self.high + 0.5)
-        value = round(math.exp(rng.uniform(low, high)))
-        return self.encode(min(max(value, self.low), self.high))
+        value = np.clip(np.round(np.exp(low + u * (high - low))), self.low, self.high)
+        return np.asarray(np.log(value / self.low) / math.log(self.high / self.low))
 
-    def snap(self, code: float) -> float:
-        """The code of the value nearest to `code`."""
-        return self.encode(self.decode(code))
+    def _to_uniform(self, codes: Array) -> Array:
+        """A uniform number in the cell of each code."""
+        if not self.log:
+            return np.asarray((np.round(codes * (self.high - self.low)) + 0.5) / self.size)
+        low, high = math.log(self.low - 0.5), math.log(self.high + 0.5)
+        return np.asarray((np.log(self.low * (self.high / self.low) ** codes) - low) / (high - low))
 
     @property
     def size(self) -> float:
-        """How many values there are."""
+        """The number of values."""
         return self.high - self.low + 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -216,8 +213,8 @@ def find_label(labels: tuple[Scalar, ...], value: Any) -> int:
 class Categorical:
     """One of several values without order that open nothing; a `Choice` is one whose options open subspaces.
 
-    >>> Categorical(["gini", "entropy"]).decode(1.0)
-    'entropy'
+    >>> print(Categorical(["gini", "entropy"]))
+    one of 'gini', 'entropy'
     """
 
     values: tuple[Scalar, ...]
@@ -233,29 +230,26 @@ class Categorical:
     def __hash__(self) -> int:
         return hash(self.values)
 
-    def check(self, value: Any) -> Scalar:
+    def _check(self, value: Any) -> Scalar:
         """The value as it stands in the definition, or a ConfigError."""
         return self.values[find_label(self.values, value)]
 
-    def encode(self, value: Any) -> float:
+    def _encode(self, value: Any) -> float:
         """Value to position."""
         return float(find_label(self.values, value))
 
-    def decode(self, code: float) -> Scalar:
+    def _decode(self, code: float) -> Scalar:
         """Position to value."""
         return self.values[int(code)]
 
-    def sample(self, rng: np.random.Generator) -> float:
-        """A position drawn uniformly."""
-        return float(rng.integers(len(self.values)))
-
-    def snap(self, code: float) -> float:
-        """Positions are exact already."""
-        return code
+    @property
+    def labels(self) -> tuple[Scalar, ...]:
+        """The values, under the name that they have in a `Choice`."""
+        return self.values
 
     @property
     def size(self) -> float:
-        """How many values there are."""
+        """The number of values."""
         return len(self.values)
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,12 +6,14 @@ import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from addtree._types import Array, Config
 from addtree.errors import ConfigError, SpaceError
+from addtree.space.encoding import Encoding
 from addtree.space.parameters import (
     Categorical,
     Integer,
@@ -23,8 +25,6 @@ from addtree.space.parameters import (
     same_labels,
 )
 from addtree.space.tree import Condition, Node, Tree, Vertex
-
-Config: TypeAlias = Mapping[str, Any]
 
 
 class Choice:
@@ -50,11 +50,19 @@ class Choice:
                 )
         self.spaces: tuple[Space, ...] = tuple(both.values())
 
-    def encode(self, value: Any) -> float:
+    def subspace(self, label: Any) -> Space:
+        """The space that an option opens."""
+        return self.spaces[find_label(self.labels, label)]
+
+    def _check(self, value: Any) -> Scalar:
+        """The label as it stands in the definition, or a ConfigError."""
+        return self.labels[find_label(self.labels, value)]
+
+    def _encode(self, value: Any) -> float:
         """Label to position."""
         return float(find_label(self.labels, value))
 
-    def decode(self, code: float) -> Scalar:
+    def _decode(self, code: float) -> Scalar:
         """Position to label."""
         return self.labels[int(code)]
 
@@ -113,8 +121,8 @@ class Space:
 
     @property
     def children(self) -> Mapping[str, Parameter | Choice]:
-        """The parameters and choices of this node, by name."""
-        return self._children
+        """The parameters and choices of this node, by name; read-only."""
+        return MappingProxyType(self._children)
 
     @cached_property
     def tree(self) -> Tree:
@@ -126,9 +134,18 @@ class Space:
         """Every node of the tree, breadth-first; the root is node 0."""
         return self.tree.nodes
 
-    @cached_property
+    @property
     def variables(self) -> Mapping[str, Parameter | Choice]:
-        """Every parameter and choice of the whole tree by name, breadth-first: the columns of the encoding."""
+        """Every parameter and choice of the whole tree by name, breadth-first; read-only."""
+        return MappingProxyType(self._variables)
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The conversion of configurations to arrays; one column per variable."""
+        return Encoding(self)
+
+    @cached_property
+    def _variables(self) -> dict[str, Parameter | Choice]:
         domains: dict[str, Parameter | Choice] = {}
         queue: list[Mapping[str, Parameter | Choice]] = [self._children]
         for children in queue:
@@ -140,7 +157,7 @@ class Space:
     @property
     def conditions(self) -> Mapping[str, Condition]:
         """When each variable is active: at any of these locations, which exclude each other."""
-        return self.tree.conditions
+        return MappingProxyType(self.tree.conditions)
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
@@ -169,7 +186,7 @@ class Space:
 
     def _walk(self, config: Config) -> Iterator[tuple[int, Node]]:
         """The nodes that `config` activates; a choice may be added to it while the node that holds it is visited."""
-        return self.tree.walk(lambda name: int(self.variables[name].encode(config[name])))
+        return self.tree.walk(lambda name: int(self._variables[name]._encode(config[name])))
 
     def effective_dimension(self, config: Config) -> int:
         """Number of parameters active in a configuration (choices not counted)."""
@@ -198,9 +215,7 @@ class Space:
                 f"parameter {name!r} is missing; it is active {self._when((node.location,))}: add {_example(domain)}"
             )
         try:
-            if isinstance(domain, Choice):
-                return domain.decode(domain.encode(config[name]))
-            return domain.check(config[name])
+            return domain._check(config[name])
         except ConfigError as error:
             raise ConfigError(f"parameter {name!r}: {error}") from None
 
@@ -220,20 +235,15 @@ class Space:
         """A condition in words: when model='svm' and kernel='rbf'."""
         if condition == ((),):
             return "always"
-        ways = [" and ".join(f"{c}={self.variables[c].decode(o)!r}" for c, o in location) for location in condition[:4]]
+        decode = self.encoding.decode_value
+        ways = [" and ".join(f"{c}={decode(c, o)!r}" for c, o in location) for location in condition[:4]]
         return "when " + ", or ".join(ways) + (", or ..." if len(condition) > 4 else "")
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
-        """A configuration drawn at random: every option of a choice alike, numbers uniform on their scale."""
-        config: dict[str, Any] = {}
-        for _, node in self._walk(config):
-            for name in node.names:
-                domain = self.variables[name]
-                code = int(rng.integers(len(domain.labels))) if isinstance(domain, Choice) else domain.sample(rng)
-                config[name] = domain.decode(code)
-        return config
+        """A configuration drawn at random: options equally likely, numbers uniform on their scale."""
+        return self.encoding.decode(self.encoding.sample(1, rng)[0])
 
-    def linearize(self, configs: Sequence[Config]) -> NDArray[np.float64]:
+    def linearize(self, configs: Sequence[Config]) -> Array:
         """The paper's linear representation (appendix A), one row a configuration.
 
         Nodes come breadth-first; each is a tag, its rank among its siblings, followed by the values of its parameters
@@ -253,7 +263,7 @@ class Space:
                 for j, name in enumerate(node.parameters):
                     domain = self.variables[name]
                     row[start[i] + 1 + j] = (
-                        domain.encode(config[name]) if isinstance(domain, Categorical) else config[name]
+                        domain._encode(config[name]) if isinstance(domain, Categorical) else config[name]
                     )
         return out
 

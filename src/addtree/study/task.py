@@ -115,7 +115,7 @@ def suggest_config(trial: optuna.Trial, space: Space) -> dict[str, Any]:
         for name, domain in node.children.items():
             config[name] = suggest_parameter(trial, name, domain)
             if isinstance(domain, Choice):
-                nodes.append(domain.spaces[int(domain.encode(config[name]))])
+                nodes.append(domain.subspace(config[name]))
     return config
 
 
@@ -125,4 +125,4 @@ def suggest_parameter(trial: optuna.Trial, name: str, domain: Parameter | Choice
         return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
     if isinstance(domain, Integer):
         return trial.suggest_int(name, domain.low, domain.high, log=domain.log)
-    return trial.suggest_categorical(name, domain.labels if isinstance(domain, Choice) else domain.values)
+    return trial.suggest_categorical(name, domain.labels)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from addtree._types import Config
 from addtree.optimizer import Optimizer, Trial
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 # The settings of `Optimizer` that give the paper's method as published.
 AS_PUBLISHED: dict[str, Any] = {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}

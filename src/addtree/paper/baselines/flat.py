@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from addtree._types import Config
 from addtree.space.parameters import Categorical
-from addtree.space.space import Choice, Config, Space
+from addtree.space.space import Choice, Space
 
 
 def flattened(space: Space) -> Space:

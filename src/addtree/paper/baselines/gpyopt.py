@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from addtree._types import Config
 from addtree.errors import BaselineError
 from addtree.paper.baselines.flat import active_part, flattened
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Categorical, Integer, Real
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 INITIAL = 5  # Random points come first; this is the default of GPyOpt's `initial_design_numdata`.
 

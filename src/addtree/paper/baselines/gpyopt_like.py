@@ -16,12 +16,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
-from addtree._types import Array
+from addtree._types import Array, Config
 from addtree.paper.baselines.flat import active_part, flattened
 from addtree.paper.baselines.gpyopt import INITIAL
 from addtree.paper.baselines.search import CANDIDATES, STARTS, expected_improvement
 from addtree.space.encoding import Encoding
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 JITTER = 0.01  # The least improvement sought, in units of standardised y; the default of GPyOpt's `acquisition_jitter`.
 BOUNDS = ((-7.0, 7.0), (-4.0, 4.0), (-16.0, 0.0))  # The optimizer keeps θ within these bounds.

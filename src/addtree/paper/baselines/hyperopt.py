@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from addtree._types import Config
 from addtree.space.parameters import Integer, Parameter, Real
-from addtree.space.space import Choice, Config, Space
+from addtree.space.space import Choice, Space
 
 # Each integer needs the interval of numbers that are rounded to it. The ends of the range have the whole interval too;
 # it is a little less than a half on the outer side, so that nothing is rounded past an end.

@@ -36,10 +36,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from addtree._types import Array, Index
+from addtree._types import Array, Config, Index
 from addtree.paper.baselines.leaves import Layout, Points
 from addtree.paper.baselines.search import expected_improvement, maximize_in_box
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 INITIAL = 5  # The number of random configurations that come first, as in GPyOpt.
 NOISE_FLOOR = 1e-6  # The least noise variance of standardised y; set on the synthetic function.

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from addtree._types import Array, Index
+from addtree._types import Array, Config, Index
 from addtree.errors import AddTreeError
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Categorical
-from addtree.space.space import Config, Space
+from addtree.space.space import Space
 
 MAX_LEAVES = 256  # A space with more leaves is refused, because each leaf has a model and a search of its own.
 

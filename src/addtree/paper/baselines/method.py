@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from addtree.space.space import Config
+from addtree._types import Config
 
 
 class Method(Protocol):

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from addtree.space.space import Config, Space
+from addtree._types import Config
+from addtree.space.space import Space
 
 
 class RandomSearch:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from addtree.space.space import Config, Space
+from addtree._types import Config
+from addtree.space.space import Space
 
 
 class Smac:
