@@ -1,9 +1,179 @@
-"""The direction of imports, and what an import of the package may load."""
+"""The folders are the layers: which way imports go, what a layer may need, and how large files and functions are."""
 
+import ast
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
 
 import addtree
+from addtree import errors
+
+PACKAGE = Path(addtree.__file__).parent
+ROOT = PACKAGE.parents[1]
+
+# Each layer imports only from itself and from those above it. A name is a folder or a file at the top of the package.
+LAYERS = (
+    ("errors", "_types", "_numbers", "_files", "_processes"),
+    ("space",),
+    ("model",),
+    ("search",),
+    ("optimizer", "_save_format", "_minimize", "regression", "problems"),
+    ("__init__",),
+    ("_optuna",),
+    ("optuna",),
+    ("configspace",),
+    ("study",),
+    ("report",),
+    ("paper",),
+    ("cli",),
+    ("benchmarks",),
+)
+LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
+# A convenience that imports a lower layer when it is called.
+DEFERRED = {("_minimize", "report")}
+
+# What a layer may import besides the standard library and this package; the core needs NumPy and SciPy alone.
+CORE = {"numpy", "scipy"}
+EXTRAS = {
+    "_optuna": {"optuna"},
+    "optuna": {"optuna"},
+    "configspace": {"ConfigSpace"},
+    "study": {"optuna", "sqlalchemy"},
+    "report": {"optuna", "plotly"},
+    "paper": {"ConfigSpace", "GPy", "GPyOpt", "hyperopt", "matplotlib", "sklearn", "smac"},
+    "cli": {"optuna", "rich", "typer"},
+}
+
+MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 50, 7
+# Functions that a user calls by keyword may have more parameters.
+ENTRY_POINTS = {"optimizer.py: Optimizer.__init__", "cli/run.py: run", "paper/command.py: run"}
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+FILES = [*SOURCES, *sorted((ROOT / "benchmarks").rglob("*.py"))]
+
+
+def module_of(path: Path) -> list[str]:
+    """The parts of a module's name, without `addtree`; a module of the benchmarks begins with `benchmarks`."""
+    inside = path.is_relative_to(PACKAGE)
+    parts = list(path.relative_to(PACKAGE if inside else ROOT).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+
+
+def layer_of(path: Path) -> str:
+    return module_of(path)[0]
+
+
+def imports(source: str, package: list[str]) -> Iterator[list[str]]:
+    """Every module that the source of a module imports anywhere, as the parts of its absolute name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base = base + (node.module.split(".") if node.module else [])
+            yield from ([*base, alias.name] for alias in node.names)
+
+
+def imported(path: Path) -> Iterator[list[str]]:
+    root = PACKAGE.parent if path.is_relative_to(PACKAGE) else ROOT
+    return imports(path.read_text(encoding="utf-8"), list(path.relative_to(root).parent.parts))
+
+
+def layer_imported(name: list[str]) -> str | None:
+    """The layer that an import reaches; None if it is not ours."""
+    if name[0] == "benchmarks":
+        return "benchmarks"
+    if name[0] != "addtree":
+        return None
+    return name[1] if len(name) > 1 and name[1] in LEVEL else "__init__"
+
+
+def names(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", FILES, ids=names)
+def test_a_layer_imports_only_from_itself_and_those_above_it(path):
+    layer = layer_of(path)
+    assert layer in LEVEL, f"{layer} has no place among the layers"
+    reached = {found for name in imported(path) if (found := layer_imported(name)) is not None}
+    assert {found for found in reached if LEVEL[found] > LEVEL[layer] and (layer, found) not in DEFERRED} == set()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=names)
+def test_a_layer_needs_only_its_own_extra(path):
+    others = {name[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"addtree"}
+    assert others <= CORE | EXTRAS.get(layer_of(path), set())
+
+
+def test_every_layer_exists():
+    assert {layer_of(path) for path in FILES} == set(LEVEL)
+
+
+def test_relative_imports_are_read():
+    source = "from ..search import policy\ndef f():\n    from .. import optimizer\nfrom . import tree\nimport numpy"
+    found = [layer_imported(name) for name in imports(source, ["addtree", "space"])]
+    assert sorted(map(str, found)) == ["None", "optimizer", "search", "space"]
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Every function of a file with its name; that of a method begins with its class."""
+
+    def walk(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield prefix + child.name, child
+                yield from walk(child, f"{prefix}{child.name}.")
+            else:
+                yield from walk(child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), "")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=names)
+def test_files_and_functions_stay_small(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE
+    where = path.relative_to(PACKAGE).as_posix()
+    long = {name for name, node in functions(path) if (node.end_lineno or 0) - node.lineno + 1 > MAX_FUNCTION}
+    wide = {f"{where}: {name}" for name, node in functions(path) if n_parameters(node) > MAX_PARAMETERS}
+    assert (long, wide - ENTRY_POINTS) == (set(), set())
+
+
+def n_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The number of parameters, without self and cls."""
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return len([a for a in given if a.arg not in ("self", "cls")])
+
+
+# ---------------------------------------------------------------------- patched globals
+
+TESTS_AND_BENCHMARKS = [*sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "benchmarks").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", TESTS_AND_BENCHMARKS, ids=names)
+def test_nobody_patches_a_module(path):
+    """Settings are passed as objects. Only the command line's arguments may be replaced."""
+    patched = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            target = ast.unparse(node.args[0]) if node.args else ""
+            if called.endswith(("monkeypatch.setattr", "patch.object", "mock.patch")) and target != "sys":
+                patched.append(ast.unparse(node))
+            if called == "setattr" and "import_module" in target:
+                patched.append(ast.unparse(node))
+    assert patched == []
+
+
+# ---------------------------------------------------------------------- the import of the package
 
 
 def test_importing_addtree_loads_numpy_and_scipy_alone():
@@ -31,3 +201,26 @@ def test_importing_addtree_changes_no_global_state():
 def test_the_public_names_are_there():
     for name in addtree.__all__:
         assert getattr(addtree, name) is not None
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert addtree.__version__ == metadata.version("addtree")
+
+
+def test_every_exception_is_defined_in_one_place_and_exported():
+    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    assert defined <= set(addtree.__all__)
+    elsewhere = [
+        f"{path.name}: {node.name}"
+        for path in SOURCES
+        if path.stem != "errors"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and not node.name.startswith("_")
+    ]
+    assert elsewhere == []
+
+
+def test_minimize_is_a_function_and_not_a_module():
+    assert addtree.minimize is addtree._minimize.minimize
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("addtree.minimize")

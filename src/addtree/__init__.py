@@ -1,21 +1,75 @@
-"""Bayesian optimization for conditional parameter spaces."""
+"""Bayesian optimization for conditional parameter spaces.
+
+Some parameters exist only after a choice: which model, and then its own hyperparameters. addtree models such a space by
+a Gaussian process that follows the tree of choices. What it learns in one branch helps in the others.
+
+    Space      parameters (`Real`, `Integer`, `Categorical`) and choices that are active together
+    Choice     a choice between options, each of which opens a space of its own
+    minimize   evaluates an objective n times and returns the best configuration
+    Optimizer  the same by ask and tell, for a loop of your own; it can be saved and loaded
+    AddTreeGP  the regression model alone
+
+>>> import addtree as at
+>>> space = at.Space(shift=at.Real(-1, 1), model=at.Choice(line=at.Space(), curve=at.Space(bend=at.Real(-1, 1))))
+>>> def objective(config):
+...     return config["shift"] ** 2 + (config["bend"] ** 2 if config["model"] == "curve" else 0.5)
+>>> result = at.minimize(objective, space, n_trials=20, seed=0)
+>>> result.best_config["model"], result.best_value < 1e-3
+('curve', True)
+
+Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, `addtree.configspace` and
+`addtree.report` are imported on their own, and need optional dependencies.
+"""
 
 from addtree._minimize import Result, minimize
-from addtree.errors import AddTreeError
+from addtree.errors import (
+    AddTreeError,
+    BaselineError,
+    ConfigError,
+    DataError,
+    InterruptedRunError,
+    NoSuccessError,
+    ObjectiveError,
+    OptionError,
+    ReportError,
+    SaveFileError,
+    SpaceError,
+    StorageError,
+    StudyError,
+    TaskError,
+    TrialError,
+)
 from addtree.optimizer import Optimizer, Trial
 from addtree.regression import AddTreeGP
 from addtree.space import Categorical, Choice, Integer, Real, Space
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AddTreeError",
     "AddTreeGP",
+    "BaselineError",
     "Categorical",
     "Choice",
+    "ConfigError",
+    "DataError",
     "Integer",
+    "InterruptedRunError",
+    "NoSuccessError",
+    "ObjectiveError",
     "Optimizer",
+    "OptionError",
     "Real",
+    "ReportError",
     "Result",
+    "SaveFileError",
     "Space",
+    "SpaceError",
+    "StorageError",
+    "StudyError",
+    "TaskError",
     "Trial",
+    "TrialError",
+    "__version__",
     "minimize",
 ]
