@@ -32,6 +32,11 @@ import numpy as np
 
 import addtree as at
 from addtree._processes import worker_pool
+from addtree.model.fit import fit_theta
+from addtree.model.gp import Posterior
+from addtree.search.ascent import ascend
+from addtree.search.candidates import candidates
+from addtree.search.decomposed import maximize_sum
 from benchmarks import peers, tasks
 
 IAML = "yahpo/iaml_super-1489-mmce"  # A real problem with four learners and 28 parameters.
@@ -219,15 +224,21 @@ def many_observations() -> None:
 
 # ---------------------------------------------------------------------- stages
 
-STAGES = {
-    ("fit.py", "fit"): "fit of the hyperparameters",
-    ("gp.py", "of"): "posterior from scratch",
-    ("gp.py", "condition"): "posterior extended by new observations",
-    ("candidates.py", "candidates"): "candidates",
-    ("maximize.py", "decomposed"): "decomposed search",
-    ("maximize.py", "score"): "scoring candidates",
-    ("climb.py", "climb"): "climbing",
+STAGES: dict[Callable[..., Any], str] = {
+    fit_theta: "fit of the hyperparameters",
+    Posterior.from_data: "posterior from scratch",
+    Posterior.condition: "posterior extended by new observations",
+    candidates: "candidates",
+    maximize_sum: "decomposed search",
+    Posterior.predict: "scoring candidates",
+    ascend: "gradient ascent",
 }
+
+
+def _place(function: Any) -> tuple[str, int, str]:
+    """How a profile names a function: file, line, name."""
+    code = function.__code__
+    return code.co_filename, code.co_firstlineno, code.co_name
 
 
 def stages(name: str, n: int) -> None:
@@ -243,11 +254,8 @@ def stages(name: str, n: int) -> None:
         optimizer.tell(trial, task.objective(trial.config))
     print(f"\n{name}, suggestions {n - LATE + 1} to {n}, under the profiler:\n\n| stage | share |\n|---|---|")
     stats: Any = pstats.Stats(profile)
-    found = {
-        STAGES[os.path.basename(file), function]: cumulative / stats.total_tt
-        for (file, _, function), (_, _, _, cumulative, _) in stats.stats.items()
-        if "addtree" in file and (os.path.basename(file), function) in STAGES
-    }
+    cumulative = {place: numbers[3] for place, numbers in stats.stats.items()}
+    found = {stage: cumulative.get(_place(function), 0.0) / stats.total_tt for function, stage in STAGES.items()}
     for stage, share in sorted(found.items(), key=lambda item: -item[1]):
         print(f"| {stage} | {100 * share:.0f} % |")
     print(f"| the rest | {100 * (1 - sum(found.values())):.0f} % |")

@@ -1,4 +1,4 @@
-"""`minimize`: a thin loop over ask and tell."""
+"""`minimize`: a short loop over ask and tell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("addtree")
 
 @dataclass(frozen=True)
 class Result:
-    """What a run found. `message` says why it ended; `optimizer` can go on from there."""
+    """What a run found. `message` says why it ended; `optimizer` can continue it."""
 
     optimizer: Optimizer
     message: str
@@ -30,7 +30,7 @@ class Result:
 
     @property
     def best_value(self) -> float:
-        """That value."""
+        """The best value."""
         value = self.optimizer.best.value
         assert value is not None
         return value
@@ -55,12 +55,12 @@ def minimize(
     callback: Callable[[Trial], None] | None = None,
     **settings: Any,
 ) -> Result:
-    """Evaluate `objective(config)` n_trials times, looking for its least value.
+    """Evaluate `objective(config)` n_trials times in search of its smallest value.
 
     settings  what `Optimizer` takes: seed, maximize, covariance, acquisition, inference, noise, n_initial
     callback  called with each finished trial; it may raise StopIteration to end the run
 
-    An objective that raises, or returns no finite number, fails that trial; the run goes on.
+    If the objective raises, or returns something other than a finite number, that trial fails and the run continues.
 
     >>> from addtree.problems import synthetic
     >>> problem = synthetic()
@@ -76,7 +76,7 @@ def minimize(
         try:
             told = optimizer.tell(trial, objective(dict(trial.config)))
         except TrialError as error:
-            _log.warning("trial %d failed: the objective returned no number: %s", trial.id, error)
+            _log.warning("trial %d failed: the objective did not return a number: %s", trial.id, error)
             told = optimizer.tell(trial, failed=True)
         except Exception as error:
             _log.warning("trial %d failed: the objective raised %r", trial.id, error)

@@ -95,11 +95,11 @@ class Optimizer:
     True
 
     seed         an int makes the run reproducible; None draws one
-    maximize     look for the largest value instead of the least
+    maximize     look for the largest value instead of the smallest
     covariance   "additive+interactions" (default), "additive" (the paper's), "independent" (no sharing)
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
     inference    "map" (default) or "mle" (the paper's)
-    noise        None to learn it, 0 where a repeated evaluation gives the same value, else its standard deviation
+    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
     n_initial    size of the initial design; by default enough to see every option
     settings     for experiments with the model and the search; not part of the stable interface
     """
@@ -143,7 +143,7 @@ class Optimizer:
         self._surrogate: Surrogate | None = None
 
     def _rng(self, ask: int) -> np.random.Generator:
-        """The randomness of one ask is a function of the seed and its number, so a reloaded optimizer goes on alike."""
+        """The randomness of one ask, which depends only on the seed and its number: a loaded optimizer continues."""
         return np.random.default_rng([self._seed, ask])
 
     # ------------------------------------------------------------------ ask
@@ -153,11 +153,11 @@ class Optimizer:
     @overload
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """A configuration to evaluate next; `ask(4)` gives four different ones at once."""
+        """A trial to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
             return self._ask_one()
         if not is_whole(n) or n < 1:
-            raise OptionError(f"ask({n!r}): ask for at least one trial, a whole number of them")
+            raise OptionError(f"ask({n!r}): the number of trials must be a whole number, at least 1")
         return [self._ask_one() for _ in range(n)]
 
     def _ask_one(self) -> Trial:
@@ -210,7 +210,7 @@ class Optimizer:
         return self._anything_new(taken, rng), surrogate
 
     def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array:
-        """A random row that is not taken; a taken one only where the space has no other."""
+        """A random row that is not taken; a taken one only if the space has no other."""
         encoding = self._encoding
         X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
@@ -219,7 +219,7 @@ class Optimizer:
         return np.asarray(new[0] if new else X[0])
 
     def _observations(self, n: int) -> tuple[Array, Array]:
-        """The first n rows and values told. A failed trial counts as bad as the worst value among them."""
+        """The first n rows and values told. A failed trial counts as the worst value among them."""
         X = np.array([self._rows[i] for i in self._told[:n]])
         sign = -1.0 if self.maximize else 1.0  # the one place where maximisation becomes minimisation
         y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told[:n]])

@@ -69,9 +69,9 @@ def interaction() -> Problem:
 
 
 def shared_offset() -> Problem:
-    """The objective of optuna issue 5299: (t - leaf)², where t is shared by both options; least value 0 on a line.
+    """The objective of optuna issue 5299: (t - leaf)², where both options share t; its least value is 0, on a line.
 
-    Modelling t apart from the option's own parameter loses all there is to know.
+    A model that treats t and the option's own parameter separately can learn nothing.
 
     >>> shared_offset().objective({"t": 1.5, "x": "A", "y": 1.25})
     0.0625
@@ -139,8 +139,8 @@ def goldstein() -> Problem:
 def rosenbrock() -> Problem:
     """The variable-size Rosenbrock function of the same paper (its appendix C), without constraints.
 
-    Two choices in one node: `w1` appends x7, x8 to the chain, `w2` decides whether it goes on with x3, x4 or with
-    x5, x6 and brings the bonus 35 z3.
+    Two choices in one node: `w1` appends x7, x8 to the chain, and `w2` decides whether it continues with x3, x4 or with
+    x5, x6 and the bonus 35 z3.
 
     >>> config = {"x1": 0.5, "x2": 0.5, "z1": 0, "z2": 1, "w1": 0, "w2": 1, "x5": 0.5, "x6": 0.5, "z3": 2}
     >>> round(rosenbrock().objective(config), 6)

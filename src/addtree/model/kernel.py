@@ -1,4 +1,4 @@
-"""The covariance function: a sum of gated terms, and what it derives from rows.
+"""The kernel: a sum of gated terms, and what it derives from encoded rows.
 
 symbol  shape       meaning
 X       n x D       encoded rows, NaN where inactive
@@ -7,7 +7,7 @@ a       T           amplitude (variance) of each term
 r²      a pair      sum over a term's d columns of Δ² / ℓ², over d; Δ is 1 between different categories
 κ(r²)   a pair      squared-exponential where the term is smooth, Matérn-5/2 where it is not
 
-Its values for many rows at once are in `matrices`.
+`kernel_matrices` computes its values for many rows at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from addtree._types import Array, Index, Mask
 from addtree.model.terms import ACTIVE, Kind, Term
 
-_ALWAYS = -2  # the code of a condition that holds in every row
+_ALWAYS = -2  # The code of a condition that holds in every row.
 
 
 def squared_exponential(r2: Array) -> Array:
@@ -35,7 +35,7 @@ def matern52(r2: Array) -> Array:
 
 
 def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
-    """κ and dκ/dr² of pairs, the first `n_smooth` of which belong to smooth terms."""
+    """κ and dκ/dr² of pairs; the first `n_smooth` belong to smooth terms."""
     k, dk = np.empty_like(r2), np.empty_like(r2)
     k[:n_smooth] = squared_exponential(r2[:n_smooth])
     np.multiply(k[:n_smooth], -0.5, out=dk[:n_smooth])
@@ -48,7 +48,7 @@ def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class TermPoints:
-    """Which of T terms count for which points: pairs of a term and a point, sorted by term."""
+    """Which of T terms count for which points, as pairs of a term and a point, sorted by term."""
 
     term: Index
     point: Index
@@ -56,13 +56,13 @@ class TermPoints:
 
     @classmethod
     def from_mask(cls, counted: Mask) -> TermPoints:
-        """Those that a B x T matrix marks."""
+        """The pairs that a B x T mask marks."""
         term, point = counted.T.nonzero()
         return cls(term, point, counted.shape[1])
 
     @cached_property
     def sizes(self) -> Index:
-        """Per term, how many points."""
+        """Per term, the number of points."""
         return np.bincount(self.term, minlength=self.n_terms)
 
     @cached_property
@@ -77,7 +77,7 @@ class TermPoints:
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows, imputed, with what the covariance derives from them: activity (n x T) and features (n x F)."""
+    """Encoded rows, imputed, with what the kernel derives from them: activity (n x T) and features (n x F)."""
 
     X: Array
     active: Mask
@@ -87,7 +87,7 @@ class Rows:
         return len(self.X)
 
     @cached_property
-    def on(self) -> TermPoints:
+    def by_term(self) -> TermPoints:
         """The rows in which each term is active."""
         return TermPoints.from_mask(self.active)
 
@@ -95,7 +95,7 @@ class Rows:
         return Rows(self.X[index], self.active[index], self.features[index])
 
     def only(self, terms: Mask) -> Rows:
-        """The same with no other terms active than these (T, or n x T)."""
+        """The same rows with only these terms active (T, or n x T)."""
         return Rows(self.X, self.active & terms, self.features)
 
 
@@ -119,7 +119,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Terms over columns of which `n_codes` says how many categories each has (0: a number)."""
+    """Terms over columns; `n_codes` is the number of categories of each column, 0 for a number."""
 
     terms: tuple[Term, ...]
     n_codes: tuple[int, ...]
@@ -143,7 +143,7 @@ class Kernel:
 
     @cached_property
     def varying(self) -> tuple[int, ...]:
-        """The terms that do, smooth ones first."""
+        """The terms that read a column, smooth ones first."""
         return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
 
     def of_kind(self, kind: Kind) -> list[int]:
@@ -157,9 +157,10 @@ class Kernel:
 
     @cached_property
     def _indicators(self) -> tuple[Index, Index]:
-        """The features behind all the columns: column and code of each.
+        """The indicator features, which follow the columns: column and code of each.
 
-        k categories that any term reads are k + 1 of them; the first is for inactive, a category of its own.
+        A column of k categories that a term reads has k + 1 of them; the first is that of inactive, which counts as a
+        category.
         """
         read = sorted({column for term in self.terms for column in term.columns if self.n_codes[column]})
         pairs = [(column, code) for column in read for code in range(-1, self.n_codes[column])]
@@ -168,7 +169,7 @@ class Kernel:
 
     @cached_property
     def _feature_columns(self) -> list[list[int]]:
-        """Per column, its features: a number is itself, categories are their indicators."""
+        """Per column, its features: the number itself, or the indicators of the categories."""
         features: list[list[int]] = [[] if k else [j] for j, k in enumerate(self.n_codes)]
         for f, column in enumerate(self._indicators[0].tolist(), start=len(self.n_codes)):
             features[column].append(f)
@@ -186,9 +187,9 @@ class Kernel:
 
     @cached_property
     def _gates(self) -> tuple[Index, Index, Index]:
-        """The conditions that occur in gates (column and code of each) and per term those of its gate (T x width).
+        """The conditions that occur in gates (column and code of each), and per term those of its gate (T x width).
 
-        Gates shorter than the longest are filled with the first condition, which always holds.
+        Gates shorter than the longest are padded with the first condition, which always holds.
         """
         always = (0, _ALWAYS)
         width = max([1, *(len(term.gate) for term in self.terms)])
@@ -223,16 +224,16 @@ class Kernel:
         return self._term_features[t]
 
     def term_weights(self, hyper: Hyperparameters, t: int) -> Array:
-        """What term t multiplies its features with, so that r² is a plain squared distance."""
+        """The weights of term t's features, with which r² is a plain squared distance."""
         weights = 1.0 / (hyper.lengthscales[self._term_features[t][1]] * np.sqrt(len(self.terms[t].columns)))
         return np.asarray(weights)
 
     def by_columns(self, by_features: Array) -> Array:
-        """A derivative by features as one by the numeric columns (zero for categories, which do not move)."""
+        """A derivative by features as a derivative by columns; zero for categories, which do not move."""
         return np.where(self.categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
-        """Encoded rows, made ready. Indicators are 1/√2, so that two categories are at squared distance 1."""
+        """Prepare encoded rows. Indicators are 1/√2, so that two categories are at squared distance 1."""
         columns, codes, gates = self._gates
         values = X[:, columns] if X.shape[1] else np.full((len(X), len(columns)), np.nan)
         held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
@@ -243,9 +244,9 @@ class Kernel:
         return Rows(imputed, active, np.concatenate(features, axis=1))
 
     def impute(self, X: Array) -> Array:
-        """Inactive numbers at the middle of their range, inactive categories as one of their own.
+        """Inactive numbers at the middle of their range, inactive categories as a category of their own.
 
-        Only a term that reads more than its gate makes active (across independent choices) ever sees these.
+        Only a term that reads columns that its gate does not make active (across independent choices) sees these.
         """
         return np.where(np.isnan(X), np.where(self.categorical, -1.0, 0.5), X)
 

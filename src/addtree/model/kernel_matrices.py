@@ -1,9 +1,9 @@
-"""The covariance of many rows at once, as matrices: three of them, by what is fixed and what varies.
+"""Kernel matrices of many rows at once.
 
-class   value       fixed                        varies
-GramMatrix    K, n x n    the rows                     the hyperparameters, with gradients: what a likelihood needs
-CrossCovariance   k*, m x n   the rows, hyperparameters    the m other rows
-MovingPoints  k*, B x n   the rows, hyperparameters    where B points are, with gradients: what a search needs
+class            value       fixed                       varies
+GramMatrix       K, n x n    the rows                    the hyperparameters, with gradients: for the likelihood
+CrossCovariance  k*, m x n   the rows, hyperparameters   the m other rows: for predictions
+MovingPoints     k*, B x n   the rows, hyperparameters   the positions of B points, with gradients: for the search
 
 symbol  shape       meaning
 θ                   the hyperparameters: amplitudes (T), lengthscales (S)
@@ -11,8 +11,14 @@ symbol  shape       meaning
 r²      a pair      sum over a term's columns of Δ² / ℓ², over d
 κ(r²)   a pair      the term's kernel; it adds amplitude times κ where it is active in both rows
 
-Nothing is computed for rows in which a term is inactive. What is needed again and again is one flat list of (term, row,
-row) pairs, so that a whole matrix is a dozen vectorised operations, however many terms there are.
+The three classes compute the same sum, and tests check that they agree. They are three because each computes once what
+is fixed for it, which is most of the work. GramMatrix keeps Δ² per column, so that a new θ costs one product per term,
+and so does its gradient. CrossCovariance weights the features of its rows once and gets r² to any other rows as one
+matrix product, which has no gradient by lengthscale or position. MovingPoints keeps what the fixed columns of a point
+add to r², and updates only those that move. All of them use the kernel functions and the imputation of `kernel`.
+
+Nothing is computed for rows in which a term is inactive. GramMatrix and MovingPoints keep one flat list of (term, row,
+row) triples, so that a whole matrix takes a dozen vectorised operations, whatever the number of terms.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ import numpy as np
 from addtree._types import Array, Index, Mask
 from addtree.model.kernel import Hyperparameters, Kernel, Rows, TermPoints, matern52, squared_exponential, with_slope
 
-# Which terms count for which points: a B x T mask, or the pairs of a term and a point.
+# Which terms count for which points: a B x T mask, or pairs of a term and a point.
 Counted: TypeAlias = Mask | TermPoints
 
 
@@ -35,33 +41,33 @@ def scatter(index: Index, values: Array, size: int) -> Array:
 
 
 def _ragged(sizes: Index) -> tuple[Index, Index]:
-    """For groups of these sizes, one after another: the group of each member, and its place in the group."""
+    """For consecutive groups of these sizes: the group of each member, and its place in the group."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
 
 
 def _joined(parts: Sequence[Index]) -> Index:
-    """The concatenation, also of nothing."""
+    """The concatenation; empty if there are no parts."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
 
 class CrossCovariance:
-    """k(A, rows) of fixed rows and hyperparameters, for any A: what a term needs of the rows is worked out once."""
+    """k(A, rows) for fixed rows and hyperparameters and any A; what a term needs of the rows is computed once."""
 
     def __init__(self, kernel: Kernel, hyper: Hyperparameters, rows: Rows) -> None:
         self._kernel, self._hyper, self._rows = kernel, hyper, rows
-        self._met = rows.on.sizes > 0
+        self._met = rows.by_term.sizes > 0
         constant = kernel.constant
         self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
         self._sides: dict[int, tuple[Index, Array, Array]] = {}
 
     def _side(self, t: int) -> tuple[Index, Array, Array]:
-        """The rows in which term t is active, its weights, and what [F, |F|², 1] is multiplied with to give r² to them.
+        """The rows in which term t is active, its weights, and the matrix that maps [F, |F|², 1] to r² to these rows.
 
-        F are the weighted features of others. A single number needs no squares: its weighted values are enough.
+        F are the weighted features of other rows. A single number needs no matrix: its weighted values are enough.
         """
         if t not in self._sides:
-            on, weights = self._rows.on.points_of(t), self._kernel.term_weights(self._hyper, t)
+            on, weights = self._rows.by_term.points_of(t), self._kernel.term_weights(self._hyper, t)
             G = self._rows.features[on[:, None], self._kernel.term_features(t)[0]] * weights
             squares = np.sum(G * G, axis=1, keepdims=True)
             side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
@@ -71,11 +77,11 @@ class CrossCovariance:
     def value(self, A: Rows) -> Array:
         """k(A, rows), m x n."""
         K = np.asarray(A.active[:, self._kernel.constant].astype(float) @ self._offsets)
-        met = self._met & (A.on.sizes > 0)
+        met = self._met & (A.by_term.sizes > 0)
         for t in self._kernel.varying:
             if not met[t]:
                 continue
-            rows, (on, weights, side) = A.on.points_of(t), self._side(t)
+            rows, (on, weights, side) = A.by_term.points_of(t), self._side(t)
             F = A.features[rows[:, None], self._kernel.term_features(t)[0]] * weights
             if side.ndim == 1:
                 r2 = np.subtract.outer(F[:, 0], side) ** 2
@@ -94,20 +100,20 @@ class CrossCovariance:
 class GramMatrix:
     """K(θ) of fixed rows, without noise, by pairs of rows.
 
-    The pairs (`i`, `j`) are those of rows i > j in which a term is active, term after term: the smooth ones, the rough
-    ones, and at last the constant ones, whose κ is 1. On the diagonal a term is its amplitude.
+    The pairs (`i`, `j`) are those of rows i > j in which a term is active, ordered by term: smooth ones first, then
+    rough ones, then constant ones, whose κ is 1. On the diagonal a term adds its amplitude.
     """
 
     def __init__(self, kernel: Kernel, rows: Rows) -> None:
         self.kernel, self.rows = kernel, rows
         self._active = rows.active.astype(float)
-        below = np.tril_indices(len(rows), -1)  # row after row, so that fewer rows are the beginning of it
+        below = np.tril_indices(len(rows), -1)  # ordered by row, so that the pairs of fewer rows come first
         terms, first, second = [], [], []
-        self._delta2: list[tuple[slice, slice, Array]] = []  # per varying term: its pairs, its reads, Δ²/d (d x pairs)
+        self._delta2: list[tuple[slice, slice, Array]] = []  # per varying term: pairs, columns, Δ²/d (d x pairs)
         reads: list[Index] = []  # the lengthscales
         self._n_varying = self._n_smooth = n_reads = 0
         for t in kernel.order.tolist():
-            on = rows.on.points_of(t)
+            on = rows.by_term.points_of(t)
             size = len(on) * (len(on) - 1) // 2
             if size == 0:
                 continue
@@ -129,9 +135,9 @@ class GramMatrix:
         self._starts = np.cumsum(self._sizes) - self._sizes
 
     def pairs(self, hyper: Hyperparameters) -> tuple[Array, Array, Callable[[Array, Array], tuple[Array, Array]]]:
-        """What each pair adds to K, the diagonal of K (n), and the function that turns derivatives by these two into
+        """What each pair adds to K, the diagonal of K (n), and the function that pulls derivatives back.
 
-        ones by log amplitudes (T) and log lengthscales (S).
+        It turns derivatives by the first two into derivatives by log amplitudes (T) and log lengthscales (S).
         """
         inverse2 = hyper.lengthscales**-2
         r2, weights = np.empty(self._n_varying), inverse2[self._reads]
@@ -163,11 +169,10 @@ class GramMatrix:
 
 
 class MovingPoints:
-    """k(x_b, rows) of B moving points: `value` at given positions, `gradient` pulls weights back to the positions.
+    """k(x_b, rows) of B points whose numeric columns move; activity and categories stay as in the first X.
 
-    Only numeric columns move; activity and categories stay as they are in the X given first. `counted` says which terms
-    count for which point: all the active ones for a whole configuration, one for a vertex's own problem. `row` (B) says
-    which row of X a point lies in: the problems of different vertices, which have no column in common, share rows.
+    counted  which terms count for which point: all active ones for a whole configuration, one for a vertex's problem
+    row      (B) the row of X that a point lies in; points of different vertices, which share no column, may share rows
     """
 
     def __init__(
@@ -181,10 +186,10 @@ class MovingPoints:
     ) -> None:
         self.row = row = np.arange(len(X)) if row is None else row
         self.counted = counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
-        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.on, kernel.read
+        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.by_term, kernel.read
         self._shape = (len(row), n)
         self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
-        # Pairs of a point and a row, term after term.
+        # Pairs of a point and a row, ordered by term.
         first = np.argsort(np.argsort(kernel.order)[counted.term], kind="stable")
         term, point = counted.term[first], counted.point[first]
         owner, within = _ragged(on.sizes[term])
@@ -195,7 +200,7 @@ class MovingPoints:
         self._flat, self._amplitude = flat[:varying], amplitude[:varying]
         self._fixed = scatter(flat[varying:], amplitude[varying:], len(row) * n).reshape(self._shape)
         self._n_smooth = int(np.count_nonzero(kernel.smooth[term[:varying]]))
-        # For each of them, the columns of the term: those that move, and what the others add to r² for good.
+        # For each pair, the columns of its term: those that move, and what the others always add to r².
         pair, within = _ragged(reads.sizes[term[:varying]])
         read = reads.starts[term[pair]] + within
         column = reads.point[read]

@@ -1,7 +1,7 @@
-"""Acquisition functions: what a next evaluation is worth, from the mean and variance of the (minimised) objective.
+"""Acquisition functions: the worth of an evaluation, from the mean and variance of the minimised objective.
 
-Each takes mean (m) and variance (m) and returns the value (m), to be maximised, with its derivatives by mean and by
-variance. They know nothing of models or spaces.
+Each takes means (m) and variances (m) and returns values (m), to be maximised, with their derivatives by mean and by
+variance. They know nothing about models or spaces.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Acquisition: TypeAlias = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 ACQUISITIONS = ("logei", "ucb", "additive-ucb", "thompson")
 
-_TINY = 1e-20  # variance below which a point is known
+_TINY = 1e-20  # Variances below this count as this, which keeps quotients finite.
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SQRT_HALF, _SQRT_HALF_PI = math.sqrt(0.5), math.sqrt(0.5 * math.pi)
 
@@ -30,7 +30,7 @@ def beta(dimension: Array, t: int) -> Array:
 
 
 def ucb(weight: Array) -> Acquisition:
-    """-mean + √β σ: the upper confidence bound of the gain; `weight` is β, one for all points or one each."""
+    """-mean + √β σ, the upper confidence bound of the gain; `weight` is β, for all points or for each."""
 
     def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         root = np.sqrt(weight)
@@ -41,7 +41,7 @@ def ucb(weight: Array) -> Acquisition:
 
 
 def log_expected_improvement(target: float) -> Acquisition:
-    """log E[max(target - f, 0)], exact also where the improvement underflows (Ament et al. 2023).
+    """log E[max(target - f, 0)], accurate even where the improvement underflows (Ament et al. 2023).
 
     With u = (target - mean)/σ and h(u) = φ(u) + u Φ(u), the value is log σ + log h(u).
     """
@@ -75,9 +75,9 @@ def _log_h(u: Array) -> tuple[Array, Array, Array]:
 
 
 def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
-    """The same below -1, where all three are multiples of φ.
+    """The same for u below -1, where all three are multiples of φ.
 
-    h = φ (1 + u m) with Mills' ratio m = Φ/φ; far below, 1 + u m is 1/u².
+    h = φ (1 + u m) with Mills' ratio m = Φ/φ; for very low u, 1 + u m is 1/u².
     """
     mills = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * u)
     rest = np.where(u < -1e4, 1.0 / u**2, 1.0 + u * mills)
@@ -85,5 +85,5 @@ def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
 
 
 def lowest(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-    """-mean: for a sample path, which has no variance."""
+    """-mean, for a sample path, whose variance is zero."""
     return -mean, np.full_like(mean, -1.0), np.zeros_like(mean)

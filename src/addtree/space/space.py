@@ -67,7 +67,7 @@ class Choice:
         return self.labels[int(code)]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; labels that are no strings, which JSON has no keys for, make it a list of pairs."""
+        """JSON form. JSON keys must be strings, so other labels are stored as a list of pairs."""
         pairs = [(label, space.to_dict()) for label, space in zip(self.labels, self.spaces, strict=True)]
         if all(isinstance(label, str) for label in self.labels):
             return {"type": "choice", "options": dict(pairs)}
@@ -189,7 +189,7 @@ class Space:
         return self.tree.walk(lambda name: int(self._variables[name]._encode(config[name])))
 
     def effective_dimension(self, config: Config) -> int:
-        """Number of parameters active in a configuration (choices not counted)."""
+        """The number of parameters active in a configuration; choices do not count."""
         config = self.validate(config)
         return sum(len(node.parameters) for node in self.active_nodes(config))
 
@@ -244,11 +244,11 @@ class Space:
         return self.encoding.decode(self.encoding.sample(1, rng)[0])
 
     def linearize(self, configs: Sequence[Config]) -> Array:
-        """The paper's linear representation (appendix A), one row a configuration.
+        """The paper's linear representation (appendix A), one row per configuration.
 
-        Nodes come breadth-first; each is a tag, its rank among its siblings, followed by the values of its parameters
-        (a categorical as its position). The tag of a node off the path, or of a node without parameters, must be
-        unequal to every other tag: it is NaN, which equals nothing. So is what follows it.
+        Nodes come breadth-first. Each is a tag, its rank among its siblings, followed by the values of its parameters
+        (the position of a category). The tag of an inactive node, or of a node without parameters, must differ from
+        every other tag. It is NaN, which equals nothing, and so are the values that follow it.
 
         >>> space = Space(t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1))}), r=Real(-1, 1))
         >>> space.linearize([{"r": 0.1, "t": 1, "a": 0.3}])
@@ -270,12 +270,12 @@ class Space:
     # ------------------------------------------------------------------ forms
 
     def to_dict(self) -> dict[str, Any]:
-        """A form made of dicts, lists and scalars, for JSON or YAML."""
+        """The space as dicts, lists and scalars, for JSON or YAML."""
         return {name: child.to_dict() for name, child in self._children.items()}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Space:
-        """The space of such a form.
+        """The space that `to_dict` described.
 
         >>> Space.from_dict({"x": {"type": "real", "low": 0, "high": 1}})
         Space({'x': Real(low=0.0, high=1.0, log=False)})
