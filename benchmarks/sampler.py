@@ -3,12 +3,15 @@
 python benchmarks/sampler.py             everything that docs/optuna.md claims
 python benchmarks/sampler.py quality     median log10 distance to the optimum of the paper's function
 python benchmarks/sampler.py overhead    time per trial around n = 100
+python benchmarks/sampler.py growth      time per trial, and in the encoding of trials, as the study grows
 python benchmarks/sampler.py border      distance to the border of a feasible region after 30 trials
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
+import pstats
 import time
 from typing import Any
 
@@ -22,6 +25,7 @@ from addtree.problems import synthetic
 PROBLEM = synthetic()
 SEEDS, BUDGET, MARKS = 10, 60, (20, 30, 60)
 FIRST, LAST = 90, 110  # The cost is averaged over these trials.
+SIZES, PROFILED = (100, 300, 1000), 20
 
 
 def define_by_run(trial: optuna.Trial) -> float:
@@ -82,6 +86,25 @@ def overhead() -> None:
         print(f"{name:<18}{1e3 * t.mean():8.1f}{1e3 * np.median(t):8.1f}   {ratios}")
 
 
+def growth() -> None:
+    """Random trials fill the study; then the sampler suggests a few, under the profiler."""
+    print(f"\nms per define-by-run trial after n random ones, under the profiler: {PROFILED} trials each")
+    print("n            whole   encoding")
+    for n in SIZES:
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        study.optimize(define_by_run, n_trials=n)
+        study.sampler = AddTreeSampler(seed=0)
+        study.optimize(define_by_run, n_trials=1)  # reads the study and fits
+        profile = cProfile.Profile(time.process_time)
+        profile.runcall(study.optimize, define_by_run, n_trials=PROFILED)
+        stats: Any = pstats.Stats(profile)
+        encoding = [found[3] for (_, _, name), found in stats.stats.items() if name == "encode" and found[3] > 0]
+        print(
+            f"{n:<8}{1e3 * stats.total_tt / PROFILED:10.1f}{1e3 * max(encoding, default=0) / PROFILED:11.2f}",
+            flush=True,
+        )
+
+
 def border() -> None:
     """Minimise x on [0, 1] where only x >= 0.5 is feasible: the optimum is at the border."""
     distances = []
@@ -94,7 +117,7 @@ def border() -> None:
     print(f"median {np.median(distances):.4f}, largest {max(distances):.4f}")
 
 
-PARTS = {"quality": quality, "overhead": overhead, "border": border}
+PARTS = {"quality": quality, "overhead": overhead, "growth": growth, "border": border}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
