@@ -477,7 +477,7 @@ def test_options_that_cannot_work_say_what_would(options, words):
 def test_ask_for_at_least_one(n):
     with pytest.raises(OptionError) as caught:
         Optimizer(SPACE, seed=0).ask(n)
-    says(caught, f"ask({n})", "at least one")
+    says(caught, f"ask({n})", "at least 1")
 
 
 def test_best_before_any_value():

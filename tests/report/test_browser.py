@@ -57,17 +57,21 @@ def wait(view: Any, condition: str) -> None:
 
 
 def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> tuple[Any, list[str]]:
-    """The page, scrolled through once so that everything is drawn, and its errors and requests to other addresses."""
+    """The page, scrolled through until everything is drawn, and its errors and requests to other addresses."""
     view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
     wrong: list[str] = []
     view.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
     view.on("pageerror", lambda error: wrong.append(str(error)))
     view.on("request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or wrong.append(request.url))
     view.goto(path.as_uri())
-    for y in range(0, view.evaluate("document.documentElement.scrollHeight"), 700):
-        view.evaluate(f"window.scrollTo(0, {y})")
-        view.wait_for_timeout(30)
-    wait(view, "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg.main-svg'))")
+    drawn = "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg.main-svg'))"
+    for _ in range(20):  # a busy machine may scroll past a plot before the page notices that it is visible
+        for y in range(0, view.evaluate("document.documentElement.scrollHeight"), 700):
+            view.evaluate(f"window.scrollTo(0, {y})")
+            view.wait_for_timeout(30)
+        if view.evaluate(drawn):
+            break
+    wait(view, drawn)
     return view, wrong
 
 
