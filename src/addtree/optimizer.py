@@ -22,7 +22,6 @@ from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design
 from addtree.search.policy import Policy, check_acquisition, suggest
-from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
@@ -129,7 +128,7 @@ class Optimizer:
         self._specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
         self._fit_settings = settings.mle_fit if inference == "mle" else settings.fit
         self._policy = replace(settings.policy, acquisition=acquisition)
-        self._encoding = Encoding(space)
+        self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)

@@ -52,7 +52,7 @@ class AddTreeGP:
     ) -> None:
         self.space = space
         self._specification = Specification(covariance, inference, noise)
-        self._encoding = Encoding(space)
+        self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
         self._seed = seed
         self._surrogate: Surrogate | None = None

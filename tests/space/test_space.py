@@ -224,7 +224,10 @@ def test_what_a_space_returns_cannot_change_it():
     for mapping in (space.children, space.variables, space.conditions):
         with pytest.raises(TypeError):
             mapping["x"] = None
-    assert pickle.loads(pickle.dumps(space)) == space
+    fresh = pickle.dumps(Space(x=Real(0, 1), c=Choice(a=Space(), b=Space(y=Real(0, 1)))))
+    assert space.encoding.n_columns == 3
+    assert pickle.dumps(space) == fresh  # what is derived is not part of it
+    assert pickle.loads(fresh) == space
 
 
 def test_the_subspace_of_an_option():

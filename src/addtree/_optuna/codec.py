@@ -243,20 +243,17 @@ class Inferred:
     def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
         """The parameters as a configuration. A trial that did not run to its end must have every choice."""
         config: dict[str, Any] = {}
-        queue = [0]
-        for i in queue:
-            node = self.space.nodes[i]
+        for _, node in self.space.tree.walk(config.__getitem__):  # the label of an option is its position
             for name in node.parameters:
                 config[name] = self._to_ours(name, params)
             for name, options in node.choices:
                 if name not in params and not complete:
                     raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
-                config[name] = position = self._to_ours(name, params)
-                if not 0 <= position < len(options):
+                config[name] = self._to_ours(name, params)
+                if not 0 <= config[name] < len(options):
                     raise ConfigError(
                         f"parameter {name!r}: {params[name]!r} is not a value of {self.distributions[name]}"
                     )
-                queue.append(options[position])
         return self.space.validate(config)
 
     def _to_ours(self, name: str, params: Mapping[str, Any]) -> Any:

@@ -16,7 +16,6 @@ from addtree._optuna.trials import Scoring, TrialHistory, fixed_params, is_feasi
 from addtree.errors import ConfigError
 from addtree.optimizer import Optimizer
 from addtree.search.design import DesignSettings
-from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
@@ -55,7 +54,7 @@ class StudyModel:
 
     def _restart(self) -> None:
         space, n_startup = self.translation.space, self._settings.n_startup_trials
-        encoding = Encoding(space)
+        encoding = space.encoding
         if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
             n_initial, n_design = 1, n_startup
         else:

@@ -125,7 +125,7 @@ class Space:
         return MappingProxyType(self._children)
 
     @cached_property
-    def tree(self) -> Tree:
+    def tree(self) -> Tree[Parameter | Choice]:
         """The nodes of the tree, and how to traverse them."""
         return Tree.grow(self._children, _opened)
 
@@ -137,22 +137,12 @@ class Space:
     @property
     def variables(self) -> Mapping[str, Parameter | Choice]:
         """Every parameter and choice of the whole tree by name, breadth-first; read-only."""
-        return MappingProxyType(self._variables)
+        return MappingProxyType(self.tree.domains)
 
     @cached_property
     def encoding(self) -> Encoding:
         """The conversion of configurations to arrays; one column per variable."""
         return Encoding(self)
-
-    @cached_property
-    def _variables(self) -> dict[str, Parameter | Choice]:
-        domains: dict[str, Parameter | Choice] = {}
-        queue: list[Mapping[str, Parameter | Choice]] = [self._children]
-        for children in queue:
-            for name, child in children.items():
-                domains.setdefault(name, child)
-                queue.extend(_opened(child) or ())
-        return domains
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
@@ -186,7 +176,7 @@ class Space:
 
     def _walk(self, config: Config) -> Iterator[tuple[int, Node]]:
         """The nodes that `config` activates; a choice may be added to it while the node that holds it is visited."""
-        return self.tree.walk(lambda name: int(self._variables[name]._encode(config[name])))
+        return self.tree.walk(lambda name: int(self.tree.domains[name]._encode(config[name])))
 
     def effective_dimension(self, config: Config) -> int:
         """The number of parameters active in a configuration; choices do not count."""
@@ -289,6 +279,9 @@ class Space:
 
     def __hash__(self) -> int:
         return hash(tuple(self._children.items()))
+
+    def __reduce__(self) -> tuple[type[Space], tuple[dict[str, Parameter | Choice]]]:
+        return Space, (self._children,)  # without what is derived from them
 
     def __repr__(self) -> str:
         return f"Space({self._children!r})"

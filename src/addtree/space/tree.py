@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 Location: TypeAlias = tuple[tuple[str, int], ...]
 Condition: TypeAlias = tuple[Location, ...]
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,24 @@ class Vertex:
 
 
 @dataclass(frozen=True)
-class Tree:
-    """The nodes and the names of all variables, both breadth-first: the root is node 0, children follow parents."""
+class Tree(Generic[D]):
+    """The nodes, and the domains of all variables by name, both breadth-first: node 0 is the root."""
 
     nodes: tuple[Node, ...]
-    names: tuple[str, ...]
+    domains: dict[str, D]
 
     @classmethod
-    def grow(cls, root: Mapping[str, T], opened: Callable[[T], Sequence[Mapping[str, T]] | None]) -> Tree:
-        """The tree of nested mappings: `opened(child)` gives the mappings that a choice opens, None for a parameter."""
-        found: list[tuple[Location, Mapping[str, T]]] = [((), root)]
+    def grow(cls, root: Mapping[str, D], opened: Callable[[D], Sequence[Mapping[str, D]] | None]) -> Tree[D]:
+        """The tree of nested mappings; `opened(domain)` gives what a choice opens, None for a parameter."""
+        found: list[tuple[Location, Mapping[str, D]]] = [((), root)]
         nodes: list[Node] = []
+        domains: dict[str, D] = {}
         while len(nodes) < len(found):
             location, children = found[len(nodes)]
             parameters, choices = [], []
-            for name, child in children.items():
-                options = opened(child)
+            for name, domain in children.items():
+                domains.setdefault(name, domain)
+                options = opened(domain)
                 if options is None:
                     parameters.append(name)
                     continue
@@ -68,7 +71,7 @@ class Tree:
                 found += [((*location, (name, o)), option) for o, option in enumerate(options)]
                 choices.append((name, tuple(range(first, len(found)))))
             nodes.append(Node(location, tuple(parameters), tuple(choices)))
-        return cls(tuple(nodes), tuple(dict.fromkeys(name for _, children in found for name in children)))
+        return cls(tuple(nodes), domains)
 
     def walk(self, option: Callable[[str], int], start: int = 0) -> Iterator[tuple[int, Node]]:
         """The nodes that one configuration activates at and below `start`, parents first.
@@ -94,7 +97,7 @@ class Tree:
     @cached_property
     def conditions(self) -> dict[str, Condition]:
         """When each variable is active."""
-        locations: dict[str, set[Location]] = {name: set() for name in self.names}
+        locations: dict[str, set[Location]] = {name: set() for name in self.domains}
         options: dict[str, int] = {}
         for node in self.nodes:
             for name in node.names:
@@ -107,7 +110,7 @@ class Tree:
         """The vertices that hold parameters, in order of their first names."""
         choices = {name for node in self.nodes for name, _ in node.choices}
         groups: dict[Condition, list[str]] = {}
-        for name in self.names:
+        for name in self.domains:
             if name not in choices:
                 groups.setdefault(self.conditions[name], []).append(name)
         return tuple(Vertex(tuple(names), condition) for condition, names in groups.items())
