@@ -1,6 +1,6 @@
 """What each ingredient of the default is worth: the same runs with one setting changed.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.variants [names ...] [--tasks yahpo] [--seeds 4] [--budget 100] [--jobs 2]
+    python -m benchmarks.variants [names ...] [--tasks yahpo] [--seeds 4] [--budget 100] [--jobs 2]
 
 Prints, per variant, the median over tasks of its mean regret at 30, 50 and the last evaluation, in units of the
 default's regret at the last. `VARIANTS` lists the names. `docs/design-notes.md` says what was learned from it.
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from multiprocessing import get_context
 
 import numpy as np
 
 import addtree as at
+from addtree._processes import worker_pool
 from addtree.model.priors import Priors, log_prior
 from addtree.model.surrogate import FitSettings
 from addtree.model.transform import TransformSettings
@@ -74,9 +74,9 @@ def main() -> None:
     args = parser.parse_args()
     names = list(dict.fromkeys(["default", *args.names]))
     jobs = [(v, t, s) for v in names for t in tasks.matching(args.tasks) for s in range(args.seeds)]
-    with get_context("spawn").Pool(args.jobs, maxtasksperchild=1) as pool:
-        values = pool.starmap(run, [(*job, args.budget) for job in jobs], chunksize=1)
-    found = dict(zip(jobs, values, strict=True))
+    with worker_pool(args.jobs) as pool:
+        pending = {job: pool.submit(run, *job, args.budget) for job in jobs}
+        found = {job: future.result() for job, future in pending.items()}
     least = {
         t: min([tasks.reference(t) or np.inf, *(v[-1] for j, v in found.items() if j[1] == t)]) for _, t, _ in jobs
     }

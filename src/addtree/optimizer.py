@@ -1,4 +1,4 @@
-"""`Optimizer`: ask for configurations, tell their values. It is the only mutable class of the package."""
+"""`Optimizer`: ask for configurations, tell their values. It holds the state of a run; its parts are immutable."""
 
 from __future__ import annotations
 
@@ -293,8 +293,7 @@ class Optimizer:
         if self._specification.noise == 0:
             return best
         X, y = self._observations(len(self._told))
-        pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
-        surrogate = _conditioned(self._fitted(X, y, self._rng(self._asks + 1)), X, y, pending)
+        surrogate = _conditioned(self._fitted(X, y, self._rng(self._asks + 1)), X, y, ())
         done = [i for i, number in enumerate(self._told) if self._trials[number].state == "done"]
         means = surrogate.predict(X[done])[0]
         return self._trials[self._told[done[int(np.argmin(means))]]]
