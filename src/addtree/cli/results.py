@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console
 from rich.table import Table
 
+from addtree._files import replaced
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
 from addtree.errors import StorageError, StudyError
 from addtree.study.storage import storage_at
@@ -70,7 +71,7 @@ def export(
     if output.suffix not in (".csv", ".json"):
         raise StudyError(f"--output {output} must end in .csv or .json")
     try:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with replaced(output) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             if output.suffix == ".json":
                 json.dump(rows, file, indent=1)
             else:
