@@ -18,9 +18,14 @@ def test_a_file_is_replaced_in_one_step(tmp_path):
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file.txt"
     write_text(path, "old")
-    with pytest.raises(OSError, match="disk full"), replaced(path) as temporary:
-        temporary.write_text("half")
-        raise OSError("disk full")
+
+    def fail():
+        with replaced(path) as temporary:
+            temporary.write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
