@@ -2,6 +2,19 @@
 
 `write` makes one HTML page that opens offline, `build` gives the same content as plain data, and `plots` draws single
 pictures for notebooks.
+
+    records     trials in one form, whoever ran them
+    axes        a parameter or choice as positions that configurations can be moved to
+    sampling    configurations that nobody evaluated
+    effects     effects of parameters and options under a model
+    importance  shares of the variance, and interactions
+    summary     everything that a report shows, as plain data
+    format      numbers and labels as people read them
+    plots       the pictures
+    tree        the tree with what was tried and learned
+    html        the page
+    text        the short form for a terminal
+    study       the report of an Optuna study
 """
 
 from __future__ import annotations
