@@ -65,10 +65,10 @@ def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -
     view.on("request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or wrong.append(request.url))
     view.goto(path.as_uri())
     drawn = "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg.main-svg'))"
-    for _ in range(20):  # a busy machine may scroll past a plot before the page notices that it is visible
+    for _ in range(3):
         for y in range(0, view.evaluate("document.documentElement.scrollHeight"), 700):
             view.evaluate(f"window.scrollTo(0, {y})")
-            view.wait_for_timeout(30)
+            view.screenshot()  # makes the browser render what is visible now, also on a busy machine
         if view.evaluate(drawn):
             break
     wait(view, drawn)
