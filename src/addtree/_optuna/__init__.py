@@ -1,11 +1,11 @@
 """The Optuna sampler.
 
-    structure    the tree behind the trials of define-by-run code
-    codec        distributions and domains, parameters of trials and configurations
-    trials       reading a study: what is new, and what each trial is worth
-    startup      the first trials of a study whose space is still unknown
-    model        an optimizer that is told about the trials
-    state        what a sampler knows about one study
-    independent  values of single parameters that the model did not suggest
-    sampler      `AddTreeSampler`
+structure    the tree behind the trials of define-by-run code
+codec        distributions and domains, parameters of trials and configurations
+trials       reading a study: what is new, and what each trial is worth
+startup      the first trials of a study whose space is still unknown
+model        an optimizer that is told about the trials
+state        what a sampler knows about one study
+independent  values of single parameters that the model did not suggest
+sampler      `AddTreeSampler`
 """
