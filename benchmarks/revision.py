@@ -1,8 +1,9 @@
 """An earlier commit of the package, side by side with the working tree.
 
-`source(commit)` unpacks the package as it was at a commit. A subprocess whose PYTHONPATH starts with it runs the same
-script on the old code, in the same environment and on the same machine, so that results can be compared bit by bit and
-timings as a ratio.
+`run` executes a script on the package as it was at a commit, in the same environment and on the same machine, so that
+results can be compared bit by bit and timings as a ratio. From a shell:
+
+    python -m benchmarks.revision da5dcbd benchmarks/sampler.py growth
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ def source(commit: str | None) -> Iterator[Path]:
 def run(script: Path, arguments: Sequence[str], commit: str | None) -> str:
     """What a script prints when it runs on the package at a commit, with one BLAS thread."""
     with source(commit) as path:
-        environment = {**os.environ, "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        paths = os.pathsep.join([str(path), str(ROOT)])
+        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [sys.executable, str(script), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    commit, script, *arguments = sys.argv[1:]
+    print(run(Path(script), arguments, commit), end="")

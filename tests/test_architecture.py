@@ -166,9 +166,9 @@ def test_nobody_patches_a_module(path):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             target = ast.unparse(node.args[0]) if node.args else ""
-            if called.endswith(("monkeypatch.setattr", "patch.object", "mock.patch")) and target != "sys":
-                patched.append(ast.unparse(node))
-            if called == "setattr" and "import_module" in target:
+            if called.endswith((".setattr", ".delattr", ".setitem", ".delitem", "patch", "patch.object")):
+                patched += [ast.unparse(node)] * (target != "sys")
+            elif called == "setattr":
                 patched.append(ast.unparse(node))
     assert patched == []
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import optuna
 
-from addtree import Categorical, Choice, Integer, Space
+from addtree import Space
 from addtree._types import Config
 from addtree.paper.baselines.flat import active_part
-from addtree.space.parameters import Parameter
+from addtree.study.task import suggest_config, suggest_parameter
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -26,32 +26,12 @@ class Study:
     def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
         if not self._flat:
-            return _walk(self._trial, self._space)
-        full = {name: _suggest(self._trial, name, domain) for name, domain in self._space.variables.items()}
+            return suggest_config(self._trial, self._space)
+        full = {name: suggest_parameter(self._trial, name, domain) for name, domain in self._space.variables.items()}
         return active_part(self._space, full)
 
     def tell(self, config: Config, value: float) -> None:
         self._study.tell(self._trial, value)
-
-
-def _walk(trial: Any, space: Space) -> dict[str, Any]:
-    """Suggest the parameters of a node, and then those that the suggested options open."""
-    config: dict[str, Any] = {}
-    for name, child in space.children.items():
-        config[name] = label = _suggest(trial, name, child)
-        if isinstance(child, Choice):
-            config.update(_walk(trial, child.spaces[child.labels.index(label)]))
-    return config
-
-
-def _suggest(trial: Any, name: str, domain: Parameter | Choice) -> Any:
-    if isinstance(domain, Choice):
-        return trial.suggest_categorical(name, domain.labels)
-    if isinstance(domain, Categorical):
-        return trial.suggest_categorical(name, domain.values)
-    if isinstance(domain, Integer):
-        return trial.suggest_int(name, domain.low, domain.high, log=domain.log)
-    return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
 
 
 def tpe(space: Space, seed: int) -> Study:

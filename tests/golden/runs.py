@@ -18,6 +18,7 @@ import optuna
 import addtree as at
 from addtree.optuna import AddTreeSampler
 from addtree.problems import interaction, synthetic
+from benchmarks.timed_suggestions import suggest
 
 Config = dict[str, Any]
 
@@ -48,20 +49,6 @@ def mixed(config: Config) -> float:
     value += (config["features"] - 0.4) ** 2 if "features" in config else 0.0
     value += {"gini": 0.03, "entropy": 0.0, "log": 0.05}[config["criterion"]] if "criterion" in config else 0.0
     return value + ((config["quantile"] - 0.4) ** 2 - 0.03 if "quantile" in config else 0.0)
-
-
-def suggest(trial: optuna.Trial, space: at.Space) -> Config:
-    """The configuration of a trial, asked for as define-by-run code does."""
-    config: Config = {}
-    for name, child in space.children.items():
-        if isinstance(child, at.Real):
-            config[name] = trial.suggest_float(name, child.low, child.high, log=child.log)
-        elif isinstance(child, at.Categorical):
-            config[name] = trial.suggest_categorical(name, child.values)
-        elif isinstance(child, at.Choice):
-            config[name] = trial.suggest_categorical(name, child.labels)
-            config |= suggest(trial, child.spaces[child.labels.index(config[name])])
-    return config
 
 
 def declared(space: at.Space, objective: Callable[[Config], float], n: int, **options: Any) -> list[Config]:

@@ -6,8 +6,8 @@ from addtree.model.transform import TransformSettings
 
 
 def test_the_papers_covariance_is_not_transformed():
-    assert Specification("additive", transform=TransformSettings()).output is None
-    assert Specification(transform=TransformSettings()).output == TransformSettings()
+    assert Specification("additive", transform=TransformSettings()).learned_transform is None
+    assert Specification(transform=TransformSettings()).learned_transform == TransformSettings()
 
 
 @pytest.mark.parametrize(

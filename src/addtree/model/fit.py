@@ -34,7 +34,7 @@ _IMPOSSIBLE = 1e25  # The score of a θ whose covariance matrix cannot be factor
 
 def make_transform(specification: Specification, y: Array) -> Transform:
     """The transform of the values y, before its power is learned."""
-    return Transform.from_values(y, centred=not specification.as_published, settings=specification.output)
+    return Transform.from_values(y, centred=not specification.as_published, settings=specification.learned_transform)
 
 
 def unpack(theta: Array, kernel: Kernel) -> Hyperparameters:
@@ -52,9 +52,9 @@ class Objective:
         self._likelihood = Likelihood(gram)
         transform = make_transform(specification, y)
         self._s = transform.standardise(y)
-        output = specification.output
-        self._power_bounds = (1.0, 1.0) if output is None else output.power_bounds
-        self.learns_power = output is not None
+        learned = specification.learned_transform
+        self._power_bounds = (1.0, 1.0) if learned is None else learned.power_bounds
+        self.learns_power = learned is not None
         self._noise_bounds = _noise_bounds(specification.noise, transform.scale)
         size = self._T + self._S + 2
         members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}

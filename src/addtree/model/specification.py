@@ -51,7 +51,7 @@ class Specification:
         return self.covariance == "additive"
 
     @property
-    def output(self) -> TransformSettings | None:
+    def learned_transform(self) -> TransformSettings | None:
         """The settings of the transform that is learned; None where y is only standardised."""
         return None if self.as_published else self.transform
 

@@ -38,7 +38,7 @@ class Encoding:
         self.space = space
         self.names = tuple(space.variables)
         self.index = {name: j for j, name in enumerate(self.names)}
-        domains = list(space.variables.values())
+        self._domains = domains = tuple(space.variables.values())
         self.is_numeric = np.array([isinstance(d, (Real, Integer)) for d in domains], dtype=bool)
         self.is_integer = np.array([isinstance(d, Integer) for d in domains], dtype=bool)
         choices = {name for node in space.nodes for name, _ in node.choices}
@@ -60,7 +60,9 @@ class Encoding:
         X = np.full((len(configs), self.n_columns), np.nan)
         for row, config in zip(X, configs, strict=True):
             for name, value in self.space.validate(config).items():
-                row[self.index[name]] = self.space.variables[name]._encode(value)
+                j = self.index[name]
+                domain: Any = self._domains[j]
+                row[j] = domain._encode(value)
         return X
 
     def decode(self, row: Array) -> dict[str, Any]:
@@ -70,12 +72,12 @@ class Encoding:
 
     def encode_value(self, name: str, value: Any) -> float:
         """The code of one value, or a ConfigError if the variable does not have it."""
-        domain: Any = self.space.variables[name]
+        domain: Any = self._domains[self.index[name]]
         return float(domain._encode(domain._check(value)))
 
     def decode_value(self, name: str, code: float) -> Any:
         """The value of one code; a number between two integers gives the nearer one."""
-        return self.space.variables[name]._decode(float(code))
+        return self._domains[self.index[name]]._decode(float(code))
 
     def snap(self, X: Array) -> Array:
         """The same rows with every number clipped to its range and every integer at a whole value."""
@@ -111,17 +113,17 @@ class Encoding:
 
     def from_uniform(self, column: int, u: Array) -> Array:
         """Codes of a numeric column from numbers in [0, 1]: uniform numbers make every value equally likely."""
-        domain = self.space.variables[self.names[column]]
+        domain = self._domains[column]
         return domain._from_uniform(u) if isinstance(domain, Integer) else u
 
     def size(self, column: int) -> float:
         """The number of values of a numeric column; infinite for a real one."""
-        domain = self.space.variables[self.names[column]]
+        domain = self._domains[column]
         return domain.size if isinstance(domain, Integer) else np.inf
 
     def to_uniform(self, column: int, codes: Array) -> Array:
         """The opposite: numbers in [0, 1] that `from_uniform` maps to these codes."""
-        domain = self.space.variables[self.names[column]]
+        domain = self._domains[column]
         return domain._to_uniform(codes) if isinstance(domain, Integer) else codes
 
     # ------------------------------------------------------------------ the tree
@@ -191,7 +193,7 @@ class Encoding:
         """The rows one step away in one integer (either way) or one plain categorical (every other value)."""
         steps = []
         for j in np.flatnonzero(~np.isnan(row) & ~self.is_choice):
-            domain = self.space.variables[self.names[j]]
+            domain = self._domains[j]
             codes: list[float] = []
             if isinstance(domain, Integer):
                 value = domain._decode(float(row[j]))
@@ -210,7 +212,7 @@ class Encoding:
         """Every configuration of a finite space, one row each."""
 
         def codes(j: int) -> list[float]:
-            domain = self.space.variables[self.names[j]]
+            domain = self._domains[j]
             if isinstance(domain, Integer):
                 return [domain._encode(value) for value in range(domain.low, domain.high + 1)]
             return [float(code) for code in range(int(self.n_codes[j]))]

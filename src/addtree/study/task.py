@@ -108,14 +108,12 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def suggest_config(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """Ask an Optuna trial for a configuration of a space: node by node, the active parameters only."""
+    """Ask an Optuna trial for a configuration of a space: the active parameters only, an option's after its choice."""
     config: dict[str, Any] = {}
-    nodes = [space]
-    for node in nodes:
-        for name, domain in node.children.items():
-            config[name] = suggest_parameter(trial, name, domain)
-            if isinstance(domain, Choice):
-                nodes.append(domain.subspace(config[name]))
+    for name, domain in space.children.items():
+        config[name] = suggest_parameter(trial, name, domain)
+        if isinstance(domain, Choice):
+            config |= suggest_config(trial, domain.subspace(config[name]))
     return config
 
 
