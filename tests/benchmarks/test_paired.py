@@ -42,3 +42,9 @@ def test_a_difference_on_every_seed_is_found_and_its_direction_told(folders, cap
 def test_nothing_to_compare_says_what_is_missing(tmp_path):
     with pytest.raises(SystemExit, match="no task has runs of addtree in both folders"):
         paired.main([str(tmp_path), str(tmp_path)])
+
+
+def test_holm_multiplies_by_the_number_of_tests_left_and_never_decreases():
+    corrected = paired.holm({("a", 1): 0.01, ("b", 1): 0.04, ("c", 1): 0.03})
+    assert corrected == pytest.approx({("a", 1): 0.03, ("c", 1): 0.06, ("b", 1): 0.06})
+    assert paired.holm({("a", 1): 0.6, ("b", 1): 0.7}) == {("a", 1): 1.0, ("b", 1): 1.0}

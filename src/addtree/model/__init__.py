@@ -1,9 +1,9 @@
 """The Gaussian process, from a space's terms to a posterior. Only `terms` and `specification` know spaces.
 
 terms            the gated terms of a covariance
-kernel           their sum, and what it derives from encoded rows
-kernel_matrices  its values for many rows, with gradients
 cholesky         factors of block-diagonal matrices, extended row by row
+kernel           the sum of the terms, and what it derives from encoded rows
+kernel_matrices  its values for many rows, with gradients
 gp               the likelihood and the posterior
 transform        observed values to the scale of the model, and back
 priors           priors of the hyperparameters

@@ -30,8 +30,10 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
     from scipy.sparse import csr_array  # imported here because most trees never need it, and it takes time
     from scipy.sparse.csgraph import connected_components
 
-    row, term = active.nonzero()
-    graph = csr_array((np.ones(len(row)), (row, n + term)), shape=(n + T, n + T))
+    term = active.nonzero()[1]  # the graph has an edge from row i to node n + t if term t is active in it
+    ends = np.full(n + T + 1, len(term))
+    ends[: n + 1] = np.concatenate([[0], np.cumsum(active.sum(axis=1))])
+    graph = csr_array((np.ones(len(term)), n + term, ends), shape=(n + T, n + T))
     labels = connected_components(graph, directed=False)[1][:n]
     return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 
 from addtree._types import Array, Index
-from addtree.model.cholesky import BlockCholesky, connected_blocks
+from addtree.model.cholesky import BlockCholesky
 from addtree.model.kernel import Hyperparameters, Kernel, Rows, stack
 from addtree.model.kernel_matrices import Counted, CrossCovariance, GramMatrix, MovingPoints, scatter
 
@@ -42,7 +42,7 @@ class Likelihood:
 
     def __init__(self, gram: GramMatrix) -> None:
         self._gram = gram
-        self._blocks = connected_blocks(gram.rows.active)
+        self._blocks = gram.rows.blocks
         sizes = np.array([len(rows) for rows in self._blocks], dtype=np.intp)
         self._ends = np.cumsum(sizes * sizes).tolist()
         # Entry (i, j) of K is at corner[i] + place[i] + stride[i] · place[j]; i and j belong to one block.
@@ -92,7 +92,7 @@ class Posterior:
         cross = CrossCovariance(kernel, hyper, rows)
         K = cross.value(rows) if gram is None else gram.value(hyper)
         K[np.diag_indices(len(K))] = kernel.variance(hyper, rows.active) + hyper.noise
-        factor = BlockCholesky.factorize(K, connected_blocks(rows.active))
+        factor = BlockCholesky.factorize(K, rows.blocks)
         return cls(kernel, hyper, rows, z, factor, factor.solve(z), cross)
 
     def condition(self, rows: Rows, z: Array) -> Posterior:

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from addtree._types import Array, Index, Mask
+from addtree.model.cholesky import connected_blocks
 from addtree.model.terms import ACTIVE, Kind, Term
 
 _ALWAYS = -2  # The code of a condition that holds in every row.
@@ -90,6 +91,11 @@ class Rows:
     def by_term(self) -> TermPoints:
         """The rows in which each term is active."""
         return TermPoints.from_mask(self.active)
+
+    @cached_property
+    def blocks(self) -> tuple[Index, ...]:
+        """The rows of each block of their covariance matrix (see `connected_blocks`)."""
+        return connected_blocks(self.active)
 
     def __getitem__(self, index: slice | Index | Mask) -> Rows:
         return Rows(self.X[index], self.active[index], self.features[index])
