@@ -39,9 +39,10 @@ from addtree.errors import (
     TaskError,
     TrialError,
 )
-from addtree.optimizer import Optimizer, Trial
+from addtree.optimizer import Optimizer
 from addtree.regression import AddTreeGP
 from addtree.space import Categorical, Choice, Integer, Real, Space
+from addtree.trials import Trial
 
 __version__ = "0.1.0"
 

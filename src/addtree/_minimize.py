@@ -10,8 +10,9 @@ from typing import Any
 
 from addtree._numbers import is_whole
 from addtree.errors import OptionError, TrialError
-from addtree.optimizer import Optimizer, Trial
+from addtree.optimizer import Optimizer
 from addtree.space.space import Space
+from addtree.trials import Trial
 
 _log = logging.getLogger("addtree")
 

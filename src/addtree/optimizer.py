@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 import numpy as np
 
 from addtree import _save_format
-from addtree._numbers import as_float, is_number, is_whole
+from addtree._numbers import is_whole
 from addtree._types import Array, Config
-from addtree.errors import AddTreeError, OptionError, TrialError
+from addtree.errors import OptionError
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
@@ -23,43 +22,12 @@ from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design
 from addtree.search.policy import Policy, check_acquisition, suggest
 from addtree.space.space import Space
+from addtree.trials import Trial, TrialLog, checked_value
 
 _log = logging.getLogger("addtree")
 
-_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
 _RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
-
-
-@dataclass(frozen=True, repr=False)
-class Trial:
-    """A configuration that was asked for or told.
-
-    id     its number in the run, from 0
-    state  "pending", "done" or "failed"
-    value  the value told, if it is done
-    run    the id of the run that it belongs to
-    """
-
-    id: int
-    _config: Mapping[str, Any]
-    state: Literal["pending", "done", "failed"] = "pending"
-    value: float | None = None
-    run: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_config", dict(self._config))
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The active parameters and their values; a new dict at each access."""
-        return dict(self._config)
-
-    def __hash__(self) -> int:
-        return hash((self.run, self.id))
-
-    def __repr__(self) -> str:
-        return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, value={self.value!r})"
 
 
 @dataclass(frozen=True)
@@ -133,11 +101,7 @@ class Optimizer:
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
-        self._run = os.urandom(8).hex()
-        self._trials: dict[int, Trial] = {}
-        self._rows: dict[int, Array] = {}
-        self._taken: set[bytes] = set()  # keys of the rows
-        self._told: list[int] = []  # ids, in the order they were told
+        self._log = TrialLog(self._encoding)
         self._asks = 0
         self._surrogate: Surrogate | None = None
 
@@ -180,29 +144,21 @@ class Optimizer:
 
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
-        return self._add(Trial(len(self._trials), self.space.validate(config), run=self._run))
-
-    def _add(self, trial: Trial) -> Trial:
-        self._trials[trial.id] = trial
-        row = self._encoding.encode([trial.config])
-        self._rows[trial.id] = row[0]
-        self._taken.update(self._encoding.keys(row))
-        return trial
+        return self._log.expect(self.space.validate(config))
 
     def _suggest(self, turn: int, elsewhere: Array) -> tuple[Array, Surrogate | None]:
         """The row to evaluate next, and the model as it was last fitted."""
         rng, surrogate = self._rng(turn), self._surrogate
-        taken = self._taken.union(self._encoding.keys(elsewhere))
-        known = len(self._trials) + len(elsewhere)
+        taken = self._log.taken.union(self._encoding.keys(elsewhere))
+        known = len(self._log) + len(elsewhere)
         if known < self._n_initial:
             row = np.asarray(self._design[known])
             if self._encoding.keys(row[None])[0] not in taken:
                 return row, surrogate
-        elif any(trial.state == "done" for trial in self._trials.values()):
-            X, y = self._observations(len(self._told))
+        elif self._log.done:
+            X, y = self._observations()
             surrogate = self._fitted(X, y, rng)
-            pending = [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
-            posterior = _conditioned(surrogate, X, y, [*pending, *elsewhere]).posterior
+            posterior = _conditioned(surrogate, X, y, [*self._log.pending_rows(), *elsewhere]).posterior
             found = suggest(self._policy, posterior, Observed(self._encoding, X, y, taken), turn=turn, rng=rng)
             if found is not None:
                 return found, surrogate
@@ -217,14 +173,9 @@ class Optimizer:
         new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
         return np.asarray(new[0] if new else X[0])
 
-    def _observations(self, n: int) -> tuple[Array, Array]:
-        """The first n rows and values told. A failed trial counts as the worst value among them."""
-        X = np.array([self._rows[i] for i in self._told[:n]])
-        sign = -1.0 if self.maximize else 1.0  # the one place where maximisation becomes minimisation
-        y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self._told[:n]])
-        y = np.clip(y, -_HUGE, _HUGE)
-        worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
-        return X, np.where(np.isnan(y), worst, y)
+    def _observations(self) -> tuple[Array, Array]:
+        """All rows and values told, to be minimised."""
+        return self._log.observations(len(self._log.told), maximize=self.maximize)
 
     def _fitted(self, X: Array, y: Array, rng: np.random.Generator) -> Surrogate:
         """The model, fitted again if that is due."""
@@ -240,63 +191,32 @@ class Optimizer:
 
         NaN and infinite values count as failures.
         """
-        number = None if failed else _number(value)
-        asked = self.expect(trial) if isinstance(trial, Mapping) else self._pending(trial)
-        if number is not None and not math.isfinite(number):
-            _log.warning("trial %d has value %r; it is recorded as failed", asked.id, number)
-            number = None
-        told = replace(asked, state="failed" if number is None else "done", value=number)
-        self._trials[told.id] = told
-        self._told.append(told.id)
-        return told
-
-    def _pending(self, trial: Any) -> Trial:
-        if isinstance(trial, Trial) and trial.run != self._run:
-            raise TrialError(
-                f"trial {trial.id} belongs to another run; tell it to the optimizer that asked for it, "
-                "or tell its configuration: tell(trial.config, value)"
-            )
-        number = trial.id if isinstance(trial, Trial) else trial
-        if not is_whole(number) or int(number) not in self._trials:
-            raise TrialError(
-                f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
-            )
-        known = self._trials[int(number)]
-        if known.state != "pending":
-            raise TrialError(
-                f"trial {known.id} was already told ({known.state}, value {known.value!r}); tell each trial once, "
-                "or tell its configuration to add another observation"
-            )
-        return known
+        number = None if failed else checked_value(value)
+        asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
+        return self._log.tell(asked, number)
 
     # ------------------------------------------------------------------ what is known
 
     @property
     def trials(self) -> list[Trial]:
         """Every trial, by id."""
-        return list(self._trials.values())
+        return self._log.all
 
     @property
     def best(self) -> Trial:
         """The finished trial with the best value."""
-        done = [trial for trial in self._trials.values() if trial.state == "done"]
-        if not done:
-            raise AddTreeError(
-                f"no trial has a value yet ({len(self._trials)} asked, {len(self._told)} of them failed)"
-            )
-        pick = max if self.maximize else min
-        return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
+        return self._log.best(maximize=self.maximize)
 
     def recommend(self) -> Trial:
         """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
         best = self.best
         if self._specification.noise == 0:
             return best
-        X, y = self._observations(len(self._told))
+        X, y = self._observations()
         surrogate = _conditioned(self._fitted(X, y, self._rng(self._asks + 1)), X, y, ())
-        done = [i for i, number in enumerate(self._told) if self._trials[number].state == "done"]
-        means = surrogate.predict(X[done])[0]
-        return self._trials[self._told[done[int(np.argmin(means))]]]
+        done = self._log.done
+        rows = self._encoding.encode([trial.config for trial in done])
+        return done[int(np.argmin(surrogate.predict(rows)[0]))]
 
     # ------------------------------------------------------------------ save and load
 
@@ -307,7 +227,6 @@ class Optimizer:
         specification = self._specification
         state = {
             "space": self.space.to_dict(),
-            "run": self._run,
             "seed": self._seed,
             "maximize": self.maximize,
             "covariance": specification.covariance,
@@ -316,8 +235,7 @@ class Optimizer:
             "noise": None if specification.noise is None else float(specification.noise),
             "n_initial": self._n_initial,
             "asks": self._asks,
-            "trials": [{"config": t.config, "state": t.state, "value": t.value} for t in self.trials],
-            "told": self._told,
+            **self._log.to_dict(),
             "model": None if self._surrogate is None else self._surrogate.to_dict(),
         }
         _save_format.write(path, state)
@@ -336,18 +254,11 @@ class Optimizer:
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         """Take over the trials and the model of a saved state; any exception means that it is damaged."""
-        if state["run"] is not None:
-            self._run = str(state["run"])
-        for number, saved in enumerate(state["trials"]):
-            config = self.space.validate(saved["config"])
-            self._add(Trial(number, config, _state(saved), saved["value"], self._run))
-        self._told = [int(i) for i in state["told"]]
-        if sorted(self._told) != [t.id for t in self.trials if t.state != "pending"]:
-            raise ValueError("the trials told are not those with a result")
+        self._log = TrialLog.from_dict(state, self._encoding)
         self._asks = int(state["asks"])
         model = state["model"]
         if model is not None:
-            X, y = self._observations(int(model["n"]))
+            X, y = self._log.observations(int(model["n"]), maximize=self.maximize)
             self._surrogate = Surrogate.from_dict(
                 model, self._specification, self._kernel, X, y, settings=self._fit_settings
             )
@@ -359,19 +270,3 @@ def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Arr
     if len(y) > n:
         surrogate = surrogate.condition(X[n:], y[n:])
     return surrogate.expect(np.array(pending)) if len(pending) else surrogate
-
-
-def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:
-    """The state of a saved trial, which has a value if and only if it is done."""
-    state, value = saved["state"], saved["value"]
-    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
-        raise ValueError(f"a trial is {state!r} with value {value!r}")
-    return state  # type: ignore[no-any-return]
-
-
-def _number(value: Any) -> float:
-    if not is_number(value):
-        raise TrialError(
-            f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
-        )
-    return as_float(value)

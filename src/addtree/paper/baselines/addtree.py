@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from addtree._types import Config
-from addtree.optimizer import Optimizer, Trial
+from addtree.optimizer import Optimizer
 from addtree.space.space import Space
+from addtree.trials import Trial
 
 # The settings of `Optimizer` that give the paper's method as published.
 AS_PUBLISHED: dict[str, Any] = {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}

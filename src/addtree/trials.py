@@ -1,0 +1,184 @@
+"""The trials of one run: what was asked for, and what was told."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from addtree._numbers import as_float, is_number, is_whole
+from addtree._types import Array, Config
+from addtree.errors import AddTreeError, TrialError
+from addtree.space.encoding import Encoding
+
+_log = logging.getLogger("addtree")
+
+State: TypeAlias = Literal["pending", "done", "failed"]
+
+_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
+
+
+@dataclass(frozen=True, repr=False)
+class Trial:
+    """A configuration that was asked for or told.
+
+    id     its number in the run, from 0
+    state  "pending", "done" or "failed"
+    value  the value told, if it is done
+    run    the id of the run that it belongs to
+    """
+
+    id: int
+    _config: Mapping[str, Any]
+    state: State = "pending"
+    value: float | None = None
+    run: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_config", dict(self._config))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The active parameters and their values; a new dict at each access."""
+        return dict(self._config)
+
+    def __hash__(self) -> int:
+        return hash((self.run, self.id))
+
+    def __repr__(self) -> str:
+        return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, value={self.value!r})"
+
+
+class TrialLog:
+    """The trials of a run, with their encoded rows.
+
+    run    the id of the run, which its trials carry
+    told   ids of the trials with a result, in the order they were told
+    taken  keys of the rows of all trials
+    """
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+        self.run = os.urandom(8).hex()
+        self.told: list[int] = []
+        self.taken: set[bytes] = set()
+        self._trials: dict[int, Trial] = {}
+        self._rows: dict[int, Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    @property
+    def all(self) -> list[Trial]:
+        """Every trial, by id."""
+        return list(self._trials.values())
+
+    @property
+    def done(self) -> list[Trial]:
+        """The trials with a value, in the order they were told."""
+        return [trial for i in self.told if (trial := self._trials[i]).state == "done"]
+
+    def pending_rows(self) -> list[Array]:
+        """The rows of the trials that have no result yet."""
+        return [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+
+    def expect(self, config: Config) -> Trial:
+        """Add a valid configuration as a pending trial."""
+        return self._add(Trial(len(self._trials), config, run=self.run))
+
+    def _add(self, trial: Trial) -> Trial:
+        self._trials[trial.id] = trial
+        row = self._encoding.encode([trial.config])
+        self._rows[trial.id] = row[0]
+        self.taken.update(self._encoding.keys(row))
+        return trial
+
+    def tell(self, trial: Trial, value: float | None) -> Trial:
+        """Record the value of a pending trial, or None if it failed. NaN and infinite values count as failures."""
+        if value is not None and not math.isfinite(value):
+            _log.warning("trial %d has value %r; it is recorded as failed", trial.id, value)
+            value = None
+        told = replace(trial, state="failed" if value is None else "done", value=value)
+        self._trials[told.id] = told
+        self.told.append(told.id)
+        return told
+
+    def find_pending(self, trial: Any) -> Trial:
+        """The pending trial with this id, or a TrialError; another trial object must belong to this run."""
+        if isinstance(trial, Trial) and trial.run != self.run:
+            raise TrialError(
+                f"trial {trial.id} belongs to another run; tell it to the optimizer that asked for it, "
+                "or tell its configuration: tell(trial.config, value)"
+            )
+        number = trial.id if isinstance(trial, Trial) else trial
+        if not is_whole(number) or int(number) not in self._trials:
+            raise TrialError(
+                f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
+            )
+        known = self._trials[int(number)]
+        if known.state != "pending":
+            raise TrialError(
+                f"trial {known.id} was already told ({known.state}, value {known.value!r}); tell each trial once, "
+                "or tell its configuration to add another observation"
+            )
+        return known
+
+    def observations(self, n: int, *, maximize: bool) -> tuple[Array, Array]:
+        """The first n rows and values told, to be minimised. A failed trial counts as the worst value among them."""
+        X = np.array([self._rows[i] for i in self.told[:n]])
+        sign = -1.0 if maximize else 1.0  # the one place where maximisation becomes minimisation
+        y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self.told[:n]])
+        y = np.clip(y, -_HUGE, _HUGE)
+        worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
+        return X, np.where(np.isnan(y), worst, y)
+
+    def best(self, *, maximize: bool) -> Trial:
+        """The trial with the best value; of several, the first asked for."""
+        done = [trial for trial in self._trials.values() if trial.state == "done"]
+        if not done:
+            raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed)")
+        pick = max if maximize else min
+        return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
+
+    # ------------------------------------------------------------------ JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """The log, for JSON."""
+        trials = [{"config": t.config, "state": t.state, "value": t.value} for t in self.all]
+        return {"run": self.run, "trials": trials, "told": self.told}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], encoding: Encoding) -> TrialLog:
+        """The log that `to_dict` described; any exception means that the form is damaged."""
+        log = cls(encoding)
+        if form["run"] is not None:
+            log.run = str(form["run"])
+        for number, saved in enumerate(form["trials"]):
+            config = encoding.space.validate(saved["config"])
+            log._add(Trial(number, config, _checked_state(saved), saved["value"], log.run))
+        log.told = [int(i) for i in form["told"]]
+        if sorted(log.told) != [trial.id for trial in log.all if trial.state != "pending"]:
+            raise ValueError("the trials told are not those with a result")
+        return log
+
+
+def _checked_state(saved: Mapping[str, Any]) -> State:
+    """The state of a saved trial, which has a value if and only if it is done."""
+    state, value = saved["state"], saved["value"]
+    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
+        raise ValueError(f"a trial is {state!r} with value {value!r}")
+    return state  # type: ignore[no-any-return]
+
+
+def checked_value(value: Any) -> float:
+    """The value as a float, or a TrialError if it is not a number."""
+    if not is_number(value):
+        raise TrialError(
+            f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
+        )
+    return as_float(value)
