@@ -68,7 +68,7 @@ def test_degenerate_values_never_raise(y, covariance):
 def test_duplicates_never_raise():
     (config,) = sample(PROBLEM.space, 1, 0)
     mean, _ = AddTreeGP(PROBLEM.space, noise=0).fit([config] * 6, [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]).predict([config])
-    assert mean[0] == pytest.approx(1.5, abs=0.2)
+    assert 1.0 <= mean[0] <= 2.0
 
 
 def test_a_space_without_parameters():

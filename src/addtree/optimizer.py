@@ -14,18 +14,20 @@ from addtree import _save_format
 from addtree._numbers import is_whole
 from addtree._types import Array, Config
 from addtree.errors import OptionError
+from addtree.model.observations import Observations
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design
-from addtree.search.policy import Policy, check_acquisition, suggest
+from addtree.search.policy import Policy, check_acquisition, suggest, suggest_again
 from addtree.space.space import Space
-from addtree.trials import Trial, TrialLog, checked_value
+from addtree.trials import Trial, TrialLog, checked_std, checked_value
 
 _log = logging.getLogger("addtree")
 
+_EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
 _RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
 
@@ -156,44 +158,48 @@ class Optimizer:
             if self._encoding.keys(row[None])[0] not in taken:
                 return row, surrogate
         elif self._log.done:
-            X, y = self._observations()
-            surrogate = self._fitted(X, y, rng)
-            posterior = _conditioned(surrogate, X, y, [*self._log.pending_rows(), *elsewhere]).posterior
-            found = suggest(self._policy, posterior, Observed(self._encoding, X, y, taken), turn=turn, rng=rng)
-            if found is not None:
-                return found, surrogate
-        return self._anything_new(taken, rng), surrogate
+            data = self._log.observations(maximize=self.maximize)
+            surrogate = self._fitted(data, rng)
+            posterior = _conditioned(surrogate, data, [*self._log.pending_rows(), *elsewhere]).posterior
+            observed = Observed(self._encoding, data.X, data.y, taken)
+            found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
+            if found is None:
+                found = self._anything_new(taken, rng)
+            if found is None:
+                found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
+            return found, surrogate
+        new = self._anything_new(taken, rng)
+        return (self._encoding.sample(1, rng)[0] if new is None else new), surrogate
 
-    def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array:
-        """A random row that is not taken; a taken one only if the space has no other."""
+    def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array | None:
+        """A random row that is not taken; None if the space has no other."""
         encoding = self._encoding
         X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
-        new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
-        return np.asarray(new[0] if new else X[0])
+        return next((row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken), None)
 
-    def _observations(self) -> tuple[Array, Array]:
-        """All rows and values told, to be minimised."""
-        return self._log.observations(len(self._log.told), maximize=self.maximize)
-
-    def _fitted(self, X: Array, y: Array, rng: np.random.Generator) -> Surrogate:
+    def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
         """The model, fitted again if that is due."""
         if self._surrogate is None:
             settings = self._fit_settings
-            return Surrogate.fit(self._specification, self._kernel, X, y, settings=settings, rng=rng)
-        return self._surrogate.refit(X, y, rng=rng) if self._surrogate.is_due(len(y)) else self._surrogate
+            return Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
+        return self._surrogate.refit(data, rng=rng) if self._surrogate.is_due(len(data)) else self._surrogate
 
     # ------------------------------------------------------------------ tell
 
-    def tell(self, trial: Trial | int | Config, value: Any = None, *, failed: bool = False) -> Trial:
+    def tell(
+        self, trial: Trial | int | Config, value: Any = None, *, std: float | None = None, failed: bool = False
+    ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
 
         NaN and infinite values count as failures.
+
+        std  the standard error of this value if it is known, such as that of a mean over folds; it adds to the noise
         """
-        number = None if failed else checked_value(value)
+        number, error = None if failed else checked_value(value), checked_std(std)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, number)
+        return self._log.tell(asked, number, error)
 
     # ------------------------------------------------------------------ what is known
 
@@ -209,11 +215,12 @@ class Optimizer:
 
     def recommend(self) -> Trial:
         """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
-        best = self.best
-        if self._specification.noise == 0:
+        best, data = self.best, self._log.observations(maximize=self.maximize)
+        if self._specification.noise == 0 and not data.std.any():
             return best
-        X, y = self._observations()
-        surrogate = _conditioned(self._fitted(X, y, self._rng(self._asks + 1)), X, y, ())
+        surrogate = _conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
+        if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
+            return best
         done = self._log.done
         rows = self._encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
@@ -258,15 +265,15 @@ class Optimizer:
         self._asks = int(state["asks"])
         model = state["model"]
         if model is not None:
-            X, y = self._log.observations(int(model["n"]), maximize=self.maximize)
+            data = self._log.observations(int(model["n"]), maximize=self.maximize)
             self._surrogate = Surrogate.from_dict(
-                model, self._specification, self._kernel, X, y, settings=self._fit_settings
+                model, self._specification, self._kernel, data, settings=self._fit_settings
             )
 
 
-def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Array]) -> Surrogate:
+def _conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Array]) -> Surrogate:
     """A model with the observations told since it was fitted, and with pending rows at their own means."""
     n = surrogate.n_fitted
-    if len(y) > n:
-        surrogate = surrogate.condition(X[n:], y[n:])
+    if len(data) > n:
+        surrogate = surrogate.condition(data[n:])
     return surrogate.expect(np.array(pending)) if len(pending) else surrogate

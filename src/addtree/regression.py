@@ -12,6 +12,7 @@ from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
+from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.space.encoding import Encoding
@@ -65,8 +66,9 @@ class AddTreeGP:
         values, X = _values(configs, y), self._encoding.encode(configs)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
-        surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
-        self._surrogate = surrogate.with_data(X, values)  # for its precision
+        data = Observations.exact(X, values)
+        surrogate = Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
+        self._surrogate = surrogate.with_data(data)  # for its precision
         return self
 
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
@@ -76,7 +78,7 @@ class AddTreeGP:
         """
         values, X = _values(configs, y), self._encoding.encode(configs)
         other = copy(self)
-        other._surrogate = self._fitted.with_data(X, values)
+        other._surrogate = self._fitted.with_data(Observations.exact(X, values))
         return other
 
     def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:

@@ -57,11 +57,7 @@ def maximize_jointly(
     X, value = score(encoding.snap(candidates))
     if not len(X):
         return None
-    starts = X[_different_branches(encoding, X, value, search.ascents)]
-    free = encoding.is_numeric & ~np.isnan(starts)
-    moments = view.moments(starts, view.kernel.rows(starts).active)
-    improved, _ = ascend(acquisition_at(moments, acquisition), starts, free, steps=search.steps, enough=tolerance)
-    refined, refined_value = score(encoding.snap(improved))
+    refined, refined_value = score(improve(view, encoding, acquisition, X, value, search=search, tolerance=tolerance))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -71,6 +67,24 @@ def maximize_jointly(
             break
         best, best_value = X[np.argmax(value)], float(np.max(value))
     return best
+
+
+def improve(
+    view: View,
+    encoding: Encoding,
+    acquisition: Acquisition,
+    X: Array,
+    value: Array,
+    *,
+    search: JointSearch,
+    tolerance: float | None = None,
+) -> Array:
+    """What gradient ascent makes of the best of the rows X, whose acquisition is `value`; snapped."""
+    starts = X[_different_branches(encoding, X, value, search.ascents)]
+    free = encoding.is_numeric & ~np.isnan(starts)
+    moments = view.moments(starts, view.kernel.rows(starts).active)
+    improved, _ = ascend(acquisition_at(moments, acquisition), starts, free, steps=search.steps, enough=tolerance)
+    return encoding.snap(improved)
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:
