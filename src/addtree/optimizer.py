@@ -13,6 +13,7 @@ import numpy as np
 
 from addtree import _save_format
 from addtree._numbers import as_float, is_number, is_whole
+from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import AddTreeError, OptionError, TrialError
 from addtree.model.priors import Priors
@@ -101,6 +102,9 @@ class Optimizer:
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
     n_initial    size of the initial design; by default enough to see every option
     settings     for experiments with the model and the search; not part of the stable interface
+
+    Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
+    need an optimizer of their own.
     """
 
     def __init__(
@@ -140,6 +144,7 @@ class Optimizer:
         self._told: list[int] = []  # ids, in the order they were told
         self._asks = 0
         self._surrogate: Surrogate | None = None
+        self._lock = Lock()
 
     def _rng(self, ask: int) -> np.random.Generator:
         """The randomness of one ask, which depends only on the seed and its number: a loaded optimizer continues."""
@@ -151,6 +156,7 @@ class Optimizer:
     def ask(self) -> Trial: ...
     @overload
     def ask(self, n: int) -> list[Trial]: ...
+    @synchronized
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """A trial to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
@@ -163,6 +169,8 @@ class Optimizer:
         self._asks += 1
         return self.expect(self.suggest(self._asks, keep_fit=True))
 
+    @synchronized
+    @one_blas_thread()
     def suggest(self, turn: int, *, pending: Sequence[Config] = (), keep_fit: bool = False) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
@@ -178,6 +186,7 @@ class Optimizer:
             self._surrogate = surrogate
         return self._encoding.decode(row)
 
+    @synchronized
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._add(Trial(len(self._trials), self.space.validate(config), run=self._run))
@@ -235,6 +244,7 @@ class Optimizer:
 
     # ------------------------------------------------------------------ tell
 
+    @synchronized
     def tell(self, trial: Trial | int | Config, value: Any = None, *, failed: bool = False) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
 
@@ -272,11 +282,13 @@ class Optimizer:
     # ------------------------------------------------------------------ what is known
 
     @property
+    @synchronized
     def trials(self) -> list[Trial]:
         """Every trial, by id."""
         return list(self._trials.values())
 
     @property
+    @synchronized
     def best(self) -> Trial:
         """The finished trial with the best value."""
         done = [trial for trial in self._trials.values() if trial.state == "done"]
@@ -287,6 +299,8 @@ class Optimizer:
         pick = max if self.maximize else min
         return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
 
+    @synchronized
+    @one_blas_thread()
     def recommend(self) -> Trial:
         """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
         best = self.best
@@ -300,6 +314,7 @@ class Optimizer:
 
     # ------------------------------------------------------------------ save and load
 
+    @synchronized
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
         if self._settings != Settings():
@@ -334,6 +349,7 @@ class Optimizer:
             raise _save_format.damaged(path, error) from error
         return optimizer
 
+    @one_blas_thread()
     def _restore(self, state: Mapping[str, Any]) -> None:
         """Take over the trials and the model of a saved state; any exception means that it is damaged."""
         if state["run"] is not None:
