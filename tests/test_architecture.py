@@ -22,7 +22,7 @@ LAYERS = (
     ("space",),
     ("model",),
     ("search",),
-    ("optimizer", "_save_format", "_minimize", "regression", "problems"),
+    ("optimizer", "_save_format", "_save_schema", "_minimize", "regression", "problems"),
     ("__init__",),
     ("_optuna",),
     ("optuna",),

@@ -11,11 +11,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from addtree import _save_format
+from addtree import _save_format, _save_schema
 from addtree._numbers import as_float, is_number, is_whole
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
-from addtree.errors import AddTreeError, OptionError, TrialError
+from addtree.errors import AddTreeError, ConfigError, OptionError, TrialError
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
@@ -28,6 +28,8 @@ from addtree.space.space import Space
 _log = logging.getLogger("addtree")
 
 _HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
+_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
+_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
 _RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
 
@@ -134,6 +136,9 @@ class Optimizer:
         self._policy = replace(settings.policy, acquisition=acquisition)
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
+        max_initial = _MAX_DESIGN // max(1, self._encoding.n_columns) + _SMALL_DESIGN
+        if n_initial is not None and n_initial > max_initial:
+            raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
@@ -341,29 +346,34 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        try:
-            options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+        with _save_format.refusing_damage(path):
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
-            optimizer._restore(state)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise _save_format.damaged(path, error) from error
+            optimizer._restore_trials(state)
+        with _save_format.leaving_out_damage(path):
+            optimizer._restore_model(state)
         return optimizer
 
-    @one_blas_thread()
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the trials and the model of a saved state; any exception means that it is damaged."""
-        if state["run"] is not None:
-            self._run = str(state["run"])
+    def _restore_trials(self, state: Mapping[str, Any]) -> None:
+        """Take over the trials of a checked state; any exception means that one does not fit the space."""
+        self._run = state["run"] or self._run
         for number, saved in enumerate(state["trials"]):
-            config = self.space.validate(saved["config"])
-            self._add(Trial(number, config, _state(saved), saved["value"], self._run))
+            try:
+                config = self.space.validate(saved["config"])
+            except ConfigError as error:
+                raise ConfigError(f"trial {number}: {error}") from None
+            value = None if saved["value"] is None else float(saved["value"])
+            self._add(Trial(number, config, saved["state"], value, self._run))
         self._told = [int(i) for i in state["told"]]
-        if sorted(self._told) != [t.id for t in self.trials if t.state != "pending"]:
-            raise ValueError("the trials told are not those with a result")
         self._asks = int(state["asks"])
+
+    @one_blas_thread()
+    def _restore_model(self, state: Mapping[str, Any]) -> None:
+        """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
+        _save_schema.check_model(state)
         model = state["model"]
         if model is not None:
-            X, y = self._observations(int(model["n"]))
+            X, y = self._observations(model["n"])
             self._surrogate = Surrogate.from_dict(
                 model, self._specification, self._kernel, X, y, settings=self._fit_settings
             )
@@ -375,14 +385,6 @@ def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Arr
     if len(y) > n:
         surrogate = surrogate.condition(X[n:], y[n:])
     return surrogate.expect(np.array(pending)) if len(pending) else surrogate
-
-
-def _state(saved: Mapping[str, Any]) -> Literal["pending", "done", "failed"]:
-    """The state of a saved trial, which has a value if and only if it is done."""
-    state, value = saved["state"], saved["value"]
-    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
-        raise ValueError(f"a trial is {state!r} with value {value!r}")
-    return state  # type: ignore[no-any-return]
 
 
 def _number(value: Any) -> float:

@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from addtree.model.fit import fit_theta, make_transform, unpack
+from addtree.model.fit import Objective, fit_theta, make_transform, unpack
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.model.transform import Transform
+
+_ROUNDING = 1e-6  # The bounds of θ depend on the values by logarithms, which another machine may round differently.
 
 
 @dataclass(frozen=True)
@@ -164,12 +166,17 @@ class Surrogate:
     ) -> Surrogate:
         """The surrogate of such a form and the n observations that it was learned from.
 
-        Raises ValueError if the form belongs to another kernel.
+        Raises ValueError if no fit of these observations can have given the form.
         """
+        if not np.all(np.isfinite(y)):
+            raise ValueError("the model was fitted to trials that all failed")
         theta = np.array(form["theta"], dtype=float)
-        if theta.shape != (len(kernel.terms) + kernel.n_scales + 2,) or not np.all(np.isfinite(theta)):
+        gram, values = _fit_data(kernel, X, y, settings)
+        low, high = np.array(Objective(specification, gram, values).bounds).T
+        if theta.shape != low.shape:
             raise ValueError("the hyperparameters belong to another kernel")
-        gram, _ = _fit_data(kernel, X, y, settings)
+        if not np.all((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)):
+            raise ValueError("the hyperparameters are outside the bounds of a fit")
         return cls._conditioned(specification, settings, theta, X, y, gram)
 
 
