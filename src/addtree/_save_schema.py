@@ -17,7 +17,7 @@ from typing import Any
 
 from addtree._numbers import as_float, is_number, is_whole
 
-MAX_COUNT = 10**9
+MAX_COUNT = 10**15
 """No run asks more often than this."""
 
 STATES = ("pending", "done", "failed")

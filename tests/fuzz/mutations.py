@@ -31,33 +31,34 @@ TOKENS = [
 ]
 
 
-def places(document):
-    """Every place of a document, as pairs of a container and a key or position."""
-    found, queue = [], [document]
-    for container in queue:
-        keys = container.keys() if isinstance(container, dict) else range(len(container))
-        for key in keys:
-            found.append((container, key))
-            if isinstance(container[key], (dict, list)):
-                queue.append(container[key])
-    return found
+def pick(document, rng):
+    """A random place of a document, as a container and a key or position; None if the document is empty.
+
+    Each level of nesting is as likely as the next, so that the few values at the top are changed as often as the many
+    at the bottom.
+    """
+    container, place = document, None
+    while isinstance(container, (dict, list)) and container and (place is None or rng.random() < 0.6):
+        keys = list(container) if isinstance(container, dict) else range(len(container))
+        key = keys[rng.integers(len(keys))]
+        place, container = (container, key), container[key]
+    return place
 
 
 def mutate_document(document, rng):
     """A copy of a document with one to three values replaced, removed, repeated, nested, exchanged or changed a bit."""
     document = copy.deepcopy(document)
+    operations = (_replace, _replace, _remove, _repeat, _nest, _tweak, _tweak, None)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        found = places(document)
-        if not found:
+        place, other = pick(document, rng), pick(document, rng)
+        if place is None:
             break
-        container, key = found[rng.integers(len(found))]
-        other, other_key = found[rng.integers(len(found))]
-        operations = (_replace, _replace, _remove, _repeat, _nest, _tweak, _tweak)
-        operation = rng.integers(len(operations) + 1)
-        if operation == len(operations):
-            container[key] = copy.deepcopy(other[other_key])
+        container, key = place
+        operation = operations[rng.integers(len(operations))]
+        if operation is None:
+            container[key] = copy.deepcopy(other[0][other[1]])
         else:
-            operations[operation](container, key, rng)
+            operation(container, key, rng)
     return document
 
 
