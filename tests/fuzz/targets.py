@@ -103,7 +103,7 @@ def use_space(content, form):
         except ValueError:
             return
     space = at.Space.from_dict(form)
-    assert works(at.Space.from_dict, space.to_dict()) == space
+    assert works(at.Space.from_dict, space.to_dict()).to_dict() == space.to_dict()
     optimizer = works(at.Optimizer, space, seed=0, n_initial=1)
     for value in (0.5, 0.2, 0.7):
         works(optimizer.tell, works(optimizer.ask), value)
