@@ -10,14 +10,16 @@ from typing import Any, overload
 
 import numpy as np
 
-from addtree import _save_format
+from addtree import _save_format, _save_schema
 from addtree._numbers import is_whole
+from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import OptionError
+from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
-from addtree.model.surrogate import FitSettings, Surrogate
+from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design
@@ -28,6 +30,8 @@ from addtree.trials import Trial, TrialLog, checked_std, checked_value
 _log = logging.getLogger("addtree")
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
+_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
+_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
 _RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
 
@@ -71,6 +75,9 @@ class Optimizer:
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
     n_initial    size of the initial design; by default enough to see every option
     settings     for experiments with the model and the search; not part of the stable interface
+
+    Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
+    need an optimizer of their own.
     """
 
     def __init__(
@@ -100,12 +107,16 @@ class Optimizer:
         self._policy = replace(settings.policy, acquisition=acquisition)
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
+        max_initial = _MAX_DESIGN // max(1, self._encoding.n_columns) + _SMALL_DESIGN
+        if n_initial is not None and n_initial > max_initial:
+            raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
         self._log = TrialLog(self._encoding)
         self._asks = 0
         self._surrogate: Surrogate | None = None
+        self._lock = Lock()
 
     def _rng(self, ask: int) -> np.random.Generator:
         """The randomness of one ask, which depends only on the seed and its number: a loaded optimizer continues."""
@@ -117,6 +128,7 @@ class Optimizer:
     def ask(self) -> Trial: ...
     @overload
     def ask(self, n: int) -> list[Trial]: ...
+    @synchronized
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """A trial to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
@@ -129,6 +141,8 @@ class Optimizer:
         self._asks += 1
         return self.expect(self.suggest(self._asks, keep_fit=True))
 
+    @synchronized
+    @one_blas_thread()
     def suggest(self, turn: int, *, pending: Sequence[Config] = (), keep_fit: bool = False) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
@@ -144,6 +158,7 @@ class Optimizer:
             self._surrogate = surrogate
         return self._encoding.decode(row)
 
+    @synchronized
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
@@ -160,7 +175,10 @@ class Optimizer:
         elif self._log.done:
             data = self._log.observations(maximize=self.maximize)
             surrogate = self._fitted(data, rng)
-            posterior = _conditioned(surrogate, data, [*self._log.pending_rows(), *elsewhere]).posterior
+            pending = [*self._log.pending_rows(), *elsewhere]
+            posterior = _conditioned(surrogate, data, pending).posterior
+            if self._policy.noisy.may_repeat(posterior, self._specification.noise):
+                taken = set(self._encoding.keys(np.array(pending))) if pending else set()
             observed = Observed(self._encoding, data.X, data.y, taken)
             found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
             if found is None:
@@ -188,6 +206,7 @@ class Optimizer:
 
     # ------------------------------------------------------------------ tell
 
+    @synchronized
     def tell(
         self, trial: Trial | int | Config, value: Any = None, *, std: float | None = None, failed: bool = False
     ) -> Trial:
@@ -204,15 +223,19 @@ class Optimizer:
     # ------------------------------------------------------------------ what is known
 
     @property
+    @synchronized
     def trials(self) -> list[Trial]:
         """Every trial, by id."""
         return self._log.all
 
     @property
+    @synchronized
     def best(self) -> Trial:
         """The finished trial with the best value."""
         return self._log.best(maximize=self.maximize)
 
+    @synchronized
+    @one_blas_thread()
     def recommend(self) -> Trial:
         """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
         best, data = self.best, self._log.observations(maximize=self.maximize)
@@ -227,6 +250,7 @@ class Optimizer:
 
     # ------------------------------------------------------------------ save and load
 
+    @synchronized
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
         if self._settings != Settings():
@@ -251,21 +275,26 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        try:
-            options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+        with _save_format.refusing_damage(path):
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
-            optimizer._restore(state)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise _save_format.damaged(path, error) from error
+            optimizer._restore_trials(state)
+        with _save_format.leaving_out_damage(path):
+            optimizer._restore_model(state)
         return optimizer
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the trials and the model of a saved state; any exception means that it is damaged."""
+    def _restore_trials(self, state: Mapping[str, Any]) -> None:
+        """Take over the trials of a checked state; any exception means that one does not fit the space."""
         self._log = TrialLog.from_dict(state, self._encoding)
         self._asks = int(state["asks"])
+
+    @one_blas_thread()
+    def _restore_model(self, state: Mapping[str, Any]) -> None:
+        """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
+        _save_schema.check_model(state)
         model = state["model"]
         if model is not None:
-            data = self._log.observations(int(model["n"]), maximize=self.maximize)
+            data = self._log.observations(model["n"], maximize=self.maximize)
             self._surrogate = Surrogate.from_dict(
                 model, self._specification, self._kernel, data, settings=self._fit_settings
             )

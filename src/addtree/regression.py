@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from addtree._threads import one_blas_thread
 from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError
+from addtree.model.fit import FitSettings
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
-from addtree.model.surrogate import FitSettings, Surrogate
+from addtree.model.surrogate import Surrogate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 
@@ -58,6 +60,7 @@ class AddTreeGP:
         self._seed = seed
         self._surrogate: Surrogate | None = None
 
+    @one_blas_thread()
     def fit(self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
@@ -71,6 +74,7 @@ class AddTreeGP:
         self._surrogate = surrogate.with_data(data)  # for its precision
         return self
 
+    @one_blas_thread()
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
         """The same model and hyperparameters on these observations instead; self stays as it is.
 
@@ -81,12 +85,14 @@ class AddTreeGP:
         other._surrogate = self._fitted.with_data(Observations.exact(X, values))
         return other
 
+    @one_blas_thread()
     def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
         """Mean and standard deviation of the function, without noise, at each configuration."""
         mean, variance = self._fitted.predict(self._encoding.encode(configs))
         with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
             return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
 
+    @one_blas_thread()
     def effects(self, config: Config) -> list[Effect]:
         """What each component contributes at a configuration; the means add up to the prediction.
 
@@ -100,6 +106,7 @@ class AddTreeGP:
             effects.append(Effect(self._kernel.terms[t].label, self.scale * float(mean[0]), std))
         return effects
 
+    @one_blas_thread()
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation of every observation, noise included, predicted from all the others.
 

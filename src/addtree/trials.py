@@ -13,7 +13,7 @@ import numpy as np
 
 from addtree._numbers import as_float, is_number, is_whole
 from addtree._types import Array, Config
-from addtree.errors import AddTreeError, TrialError
+from addtree.errors import AddTreeError, ConfigError, TrialError
 from addtree.model.observations import Observations
 from addtree.space.encoding import Encoding
 
@@ -158,26 +158,18 @@ class TrialLog:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any], encoding: Encoding) -> TrialLog:
-        """The log that `to_dict` described; any exception means that the form is damaged."""
+        """The log that `to_dict` described, in a form that `_save_schema` has checked, or a ConfigError."""
         log = cls(encoding)
-        if form["run"] is not None:
-            log.run = str(form["run"])
+        log.run = form["run"] or log.run
         for number, saved in enumerate(form["trials"]):
-            config = encoding.space.validate(saved["config"])
-            state, std = _checked_state(saved), checked_std(saved["std"])
-            log._add(Trial(number, config, state, saved["value"], std, log.run))
+            try:
+                config = encoding.space.validate(saved["config"])
+            except ConfigError as error:
+                raise ConfigError(f"trial {number}: {error}") from None
+            value, std = (None if saved[key] is None else float(saved[key]) for key in ("value", "std"))
+            log._add(Trial(number, config, saved["state"], value, std, log.run))
         log.told = [int(i) for i in form["told"]]
-        if sorted(log.told) != [trial.id for trial in log.all if trial.state != "pending"]:
-            raise ValueError("the trials told are not those with a result")
         return log
-
-
-def _checked_state(saved: Mapping[str, Any]) -> State:
-    """The state of a saved trial, which has a value if and only if it is done."""
-    state, value = saved["state"], saved["value"]
-    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
-        raise ValueError(f"a trial is {state!r} with value {value!r}")
-    return state  # type: ignore[no-any-return]
 
 
 def checked_value(value: Any) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from addtree import Choice, Real, Space
-from addtree.model.fit import NOISE_FLOOR, Objective, fit_theta, unpack
+from addtree.model.fit import NOISE_FLOOR, FitSettings, Objective, fit_theta, unpack
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.observations import Observations
 from addtree.model.priors import Priors
@@ -69,7 +69,11 @@ def test_a_fit_improves_on_its_start_and_keeps_to_the_bounds(kind):
     rows, y = data(encoding, k, 12, 0)
     specification = Specification(inference=kind, transform=TransformSettings())
     theta = fit_theta(
-        specification, GramMatrix(k, rows), Observations.exact(rows.X, y), restarts=1, rng=np.random.default_rng(0)
+        specification,
+        GramMatrix(k, rows),
+        Observations.exact(rows.X, y),
+        settings=FitSettings(restarts=1),
+        rng=np.random.default_rng(0),
     )
     function = Objective(specification, GramMatrix(k, rows), Observations.exact(rows.X, y))
     assert function(theta)[0] < function(function.centre)[0]
@@ -108,10 +112,7 @@ def test_a_refit_leaves_the_lower_bound_of_the_noise():
     specification, gram = Specification(), GramMatrix(k, k.rows(X))
     T = len(k.terms)
     stuck = np.concatenate([np.zeros(T), np.full(k.n_scales, np.log(0.02)), [np.log(NOISE_FLOOR), 1.0]])
-    warm, fresh = (
-        fit_theta(specification, gram, values, start=stuck, fresh=fresh, iterations=(100, 20), rng=rng)
-        for fresh in (False, True)
-    )
+    warm, fresh = (fit_theta(specification, gram, values, start=stuck, fresh=fresh, rng=rng) for fresh in (False, True))
     assert np.exp(warm[-2]) < 1e-3
     assert np.sqrt(np.exp(fresh[-2])) * np.std(values.y) == pytest.approx(0.3, rel=0.2)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from addtree import Choice, Real, Space
-from addtree.model.fit import NOISE_FLOOR
+from addtree.model.fit import NOISE_FLOOR, FitSettings
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
-from addtree.model.surrogate import FitSettings, Surrogate
+from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
 from tests.strategies import build
 

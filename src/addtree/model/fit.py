@@ -9,6 +9,7 @@ Both use L-BFGS-B with exact gradients, from one or more starting points.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,6 +34,31 @@ _NOISY_START = 0.1  # Noise variance of the start from which noise is found that
 
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
 _IMPOSSIBLE = 1e25  # The score of a θ whose covariance matrix cannot be factorised.
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How much work a fit may do, and when it is due again. `benchmarks.variants` compares other schedules.
+
+    max_fit_rows     rows used to learn the hyperparameters; None uses all
+    max_rows         rows that the exact posterior is conditioned on; None uses all
+    restarts         starts of a fit besides the first
+    iterations       iterations of L-BFGS-B from each start
+    warm_iterations  the same for a refit, which starts from the last θ
+    growth           a refit is due when the observations have grown by one in this many
+    max_appended     or by this many
+    fresh_growth     a refit also starts afresh when the observations have grown by one in this many since the last
+                     that did, so that noise is found that showed only later
+    """
+
+    max_fit_rows: int | None = 256
+    max_rows: int | None = 2000
+    restarts: int = 0
+    iterations: int = 100
+    warm_iterations: int = 20
+    growth: int = 10
+    max_appended: int = 100
+    fresh_growth: int = 4
 
 
 def make_transform(specification: Specification, y: Array) -> Transform:
@@ -122,28 +148,25 @@ def fit_theta(
     gram: GramMatrix,
     data: Observations,
     *,
+    settings: FitSettings | None = None,
     start: Array | None = None,
     fresh: bool = True,
-    restarts: int = 0,
-    iterations: tuple[int, int] = (100, 20),
     rng: np.random.Generator,
 ) -> Array:
     """The θ that fits the observations at the rows of a Gram matrix: the best of several descents.
 
-    start       θ of the last fit, from which one descent starts
-    fresh       start also from the median of the prior with much noise. Noise with long lengthscales, and no noise with
-                short ones, are two optima, and a descent does not lead from one to the other
-    restarts    number of further starts, drawn around the median of the prior
-    iterations  of each descent, and of the one from the last fit
+    start  θ of the last fit, from which one descent starts
+    fresh  start also from the median of the prior with much noise. Noise with long lengthscales, and no noise with
+           short ones, are two optima, and a descent does not lead from one to the other
     """
-    objective = Objective(specification, gram, data)
+    settings, objective = settings or FitSettings(), Objective(specification, gram, data)
     starts = [] if start is not None else [objective.centre]
     if fresh and specification.inference == "map" and specification.noise is None:
         starts.append(objective.noisy_centre)
-    starts += [objective.centre + rng.normal(size=len(objective.centre)) for _ in range(restarts)]
-    found = [_descend(objective, theta, iterations[0], None) for theta in starts]
+    starts += [objective.centre + rng.normal(size=len(objective.centre)) for _ in range(settings.restarts)]
+    found = [_descend(objective, theta, settings.iterations, None) for theta in starts]
     if start is not None:
-        found.append(_descend(objective, start, iterations[1], _PATIENCE))
+        found.append(_descend(objective, start, settings.warm_iterations, _PATIENCE))
     return min(found, key=lambda pair: pair[0])[1]
 
 

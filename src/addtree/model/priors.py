@@ -54,9 +54,7 @@ class Priors:
     power: GroupPrior = GroupPrior(1.0, 0.5, 0.0)
 
 
-STARTS = Priors(
-    main=log_prior(30.0, 0.5, 3.0), lengthscale=log_prior(3.0, 0.8, 2.0), noise=log_prior(1e-8, 3.0, 0.0)
-)
+STARTS = Priors(main=log_prior(30.0, 0.5, 3.0), lengthscale=log_prior(3.0, 0.8, 2.0), noise=log_prior(1e-8, 3.0, 0.0))
 """Under maximum likelihood, only the medians matter: the first descent starts there, and others around it."""
 
 

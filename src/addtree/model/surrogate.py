@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from addtree.model.fit import fit_theta, make_transform, unpack
+from addtree.model.fit import FitSettings, Objective, fit_theta, make_transform, unpack
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
@@ -27,30 +27,7 @@ from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.model.transform import Transform
 
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How much work a fit may do, and when it is due again. `benchmarks.variants` compares other schedules.
-
-    max_fit_rows     rows used to learn the hyperparameters; None uses all
-    max_rows         rows that the exact posterior is conditioned on; None uses all
-    restarts         starts of a fit besides the first
-    iterations       iterations of L-BFGS-B from each start
-    warm_iterations  the same for a refit, which starts from the last θ
-    growth           a refit is due when the observations have grown by one in this many
-    max_appended     or by this many
-    fresh_growth     a refit also starts afresh when the observations have grown by one in this many since the last
-                     that did, so that noise is found that showed only later
-    """
-
-    max_fit_rows: int | None = 256
-    max_rows: int | None = 2000
-    restarts: int = 0
-    iterations: int = 100
-    warm_iterations: int = 20
-    growth: int = 10
-    max_appended: int = 100
-    fresh_growth: int = 4
+_ROUNDING = 1e-6  # The bounds of θ depend on the values by logarithms, which another machine may round differently.
 
 
 @dataclass(frozen=True)
@@ -84,14 +61,7 @@ class Surrogate:
         """Learn θ from observations, and condition on them."""
         settings = settings or FitSettings()
         gram, chosen = _fit_data(kernel, data, settings)
-        theta = fit_theta(
-            specification,
-            gram,
-            chosen,
-            restarts=settings.restarts,
-            iterations=(settings.iterations, settings.warm_iterations),
-            rng=rng,
-        )
+        theta = fit_theta(specification, gram, chosen, settings=settings, rng=rng)
         return cls._conditioned(specification, settings, theta, data, gram, n_fresh=len(data))
 
     def refit(self, data: Observations, *, rng: np.random.Generator) -> Surrogate:
@@ -99,16 +69,7 @@ class Surrogate:
         settings = self.settings
         gram, chosen = _fit_data(self.kernel, data, settings)
         fresh = len(data) - self.n_fresh >= max(1, self.n_fresh // settings.fresh_growth)
-        theta = fit_theta(
-            self.specification,
-            gram,
-            chosen,
-            start=self.theta,
-            fresh=fresh,
-            restarts=settings.restarts,
-            iterations=(settings.iterations, settings.warm_iterations),
-            rng=rng,
-        )
+        theta = fit_theta(self.specification, gram, chosen, settings=settings, start=self.theta, fresh=fresh, rng=rng)
         n_fresh = len(data) if fresh else self.n_fresh
         return self._conditioned(self.specification, settings, theta, data, gram, n_fresh=n_fresh)
 
@@ -186,13 +147,18 @@ class Surrogate:
     ) -> Surrogate:
         """The surrogate of such a form and the n observations that it was learned from.
 
-        Raises ValueError if the form belongs to another kernel.
+        Raises ValueError if no fit of these observations can have given the form.
         """
+        if not np.all(np.isfinite(data.y)):
+            raise ValueError("the model was fitted to trials that all failed")
         theta = np.array(form["theta"], dtype=float)
-        if theta.shape != (len(kernel.terms) + kernel.n_scales + 2,) or not np.all(np.isfinite(theta)):
+        gram, chosen = _fit_data(kernel, data, settings)
+        low, high = np.array(Objective(specification, gram, chosen).bounds).T
+        if theta.shape != low.shape:
             raise ValueError("the hyperparameters belong to another kernel")
-        gram, _ = _fit_data(kernel, data, settings)
-        return cls._conditioned(specification, settings, theta, data, gram, n_fresh=int(form["n_fresh"]))
+        if not np.all((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)):
+            raise ValueError("the hyperparameters are outside the bounds of a fit")
+        return cls._conditioned(specification, settings, theta, data, gram, n_fresh=form["n_fresh"])
 
 
 def _fit_data(kernel: Kernel, data: Observations, settings: FitSettings) -> tuple[GramMatrix, Observations]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from addtree._threads import one_blas_thread
 from addtree._types import Array
 from addtree.model.thinning import thin
 from addtree.regression import AddTreeGP
@@ -168,6 +169,7 @@ class Report:
         return out
 
 
+@one_blas_thread()
 def build(
     space: Space,
     trials: Iterable[Any],

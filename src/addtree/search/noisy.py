@@ -34,12 +34,14 @@ class TopTwo:
 
     share    it is used if the variance of the noise is at least this share of the variance of the values; with less
              noise, expected improvement over the least mean finds as much (`benchmarks.noise`)
+    least    number of observations from which learned noise is trusted enough to evaluate a configuration again
     repeats  number of evaluated configurations, those of least mean, that may be evaluated again
     kept     number of candidates that are drawn, those of least mean minus three standard deviations
     draws    S, the number of draws; if all of them prefer the leader, the leader is evaluated
     """
 
     share: float = 0.1
+    least: int = 20
     repeats: int = 64
     kept: int = 256
     draws: int = 64
@@ -49,6 +51,12 @@ class TopTwo:
         return bool(posterior.kernel.terms) and float(np.median(posterior.noise)) > self.share * float(
             np.var(posterior.z)
         )
+
+    def may_repeat(self, posterior: Posterior, declared: float | None) -> bool:
+        """Whether a configuration may be evaluated again: noise is declared, or there is enough of it beyond doubt."""
+        if declared is not None:
+            return declared > 0
+        return self.applies_to(posterior) and len(posterior.z) >= self.least
 
 
 def by_mean(observed: Observed, posterior: Posterior) -> Observed:
@@ -66,12 +74,16 @@ def top_two(
     search: JointSearch,
     rng: np.random.Generator,
 ) -> Array:
-    """The row to evaluate next: a candidate, a point of least mean near one, or a row that was evaluated before."""
+    """The row to evaluate next: a candidate, a point of least mean near one, or a row that was evaluated before.
+
+    Taken rows are left out as long as others remain.
+    """
     encoding = observed.encoding
     X = encoding.snap(np.concatenate([candidates, by_mean(observed, posterior).ranked[: settings.repeats]]))
     mean = posterior.predict(posterior.kernel.rows(X))[0]
     X = np.concatenate([X, improve(posterior, encoding, lowest, X, -mean, search=search)])
-    X = X[sorted({key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}.values())]
+    first = {key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}
+    X = X[sorted([i for key, i in first.items() if key not in observed.taken] or first.values())]
     mean, variance = posterior.predict(rows := posterior.kernel.rows(X))
     kept = np.argsort(mean - 3.0 * np.sqrt(variance), kind="stable")[: settings.kept]
     best = kept[best_of_draws(posterior, rows[kept], settings.draws, rng)]

@@ -14,6 +14,7 @@ import numpy as np
 from addtree._types import Array, Config
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.encoding import Encoding
+from addtree.space.limits import check_form
 from addtree.space.parameters import (
     Categorical,
     Integer,
@@ -270,6 +271,7 @@ class Space:
         >>> Space.from_dict({"x": {"type": "real", "low": 0, "high": 1}})
         Space({'x': Real(low=0.0, high=1.0, log=False)})
         """
+        check_form(form)
         if not isinstance(form, Mapping):
             raise SpaceError(f"a space is a mapping of names to parameters, got {form!r}")
         return cls({name: _child_from_dict(name, child) for name, child in form.items()})
