@@ -126,7 +126,7 @@ def test_equal_values_and_extreme_values() -> None:
     for scale in (1e300, 1e-300):
         wide = build(space, evaluated(space, lambda c, scale=scale: scale * c["x"], 8))
         assert wide.learned is not None
-        assert math.isfinite(wide.learned.loo.explained)
+        assert math.isfinite(wide.learned.trust.explained)
         assert "effects" in Page(render(wide)).ids
 
 

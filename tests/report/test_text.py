@@ -18,7 +18,7 @@ def test_it_says_what_was_found_and_why() -> None:
     assert text.startswith("paper: 25 trials, 0 failed\nbest ")
     assert "a random configuration" in text
     assert "options, compared with the average of all options" in text
-    assert report.learned.loo.verdict in text
+    assert report.learned.trust.verdict in text
 
 
 def test_few_trials() -> None:

@@ -22,12 +22,12 @@ from addtree.report.effects import Curve, Interaction
 from addtree.report.format import number, plural, value
 from addtree.report.importance import MIN_INTERACTION
 from addtree.report.records import Record
-from addtree.report.summary import Explanation, Learned, LeaveOneOut, Report
+from addtree.report.summary import Explanation, Learned, Report
+from addtree.report.trust import CrossValidation
 from addtree.space.space import Choice
 
 Embed = Callable[[go.Figure], str]  # Adds a figure to the page and returns the element that shows it.
 
-_MIN_COVERAGE = 0.85  # If fewer values lie inside their 95 % intervals, the page says that these are too narrow.
 _MAX_ERROR = 500  # An error message is cut to this many characters in the list of failures.
 _MAX_ERROR_IN_TABLE = 300  # An error message is cut to this many characters in the table of trials.
 
@@ -143,7 +143,7 @@ def _learned(report: Report, learned: Learned, embed: Embed) -> Iterator[Section
     is_choice = {name: isinstance(domain, Choice) for name, domain in report.space.variables.items()}
     parameters = [curve for name, curve in learned.curves.items() if not is_choice[name]]
     choices = [curve for name, curve in learned.curves.items() if is_choice[name] and len(curve.mean) > 1]
-    yield Section("trust", "Can the model be trusted?", _trust(learned.loo, embed))
+    yield Section("trust", "Can the model be trusted?", _trust(learned.trust, embed))
     why = _why(learned.best, embed(plots.contributions(learned.best, maximize=report.maximize)))
     yield Section("why", "Why the best configuration is expected to be good", why)
     variance = _caption(
@@ -169,14 +169,14 @@ def _learned(report: Report, learned: Learned, embed: Embed) -> Iterator[Section
     yield Section("interactions", "Interactions", _interactions(learned.interactions, embed))
 
 
-def _trust(loo: LeaveOneOut, embed: Embed) -> str:
+def _trust(trust: CrossValidation, embed: Embed) -> str:
     words = (
-        f"{loo.verdict} Predicting each trial from all the others explains {max(loo.explained, 0):.0%} of the variance,"
-        f" with a rank correlation of {number(loo.rank_correlation, 2)}; {loo.coverage:.0%} of the values lie inside"
-        " their 95 % intervals"
+        f"Each of {trust.n} trials was predicted by a model fitted to other trials. The predictions explain"
+        f" {max(trust.explained, 0):.0%} of the variance, with a rank correlation of"
+        f" {number(trust.rank_correlation, 2)}; {trust.coverage_90:.0%} of the values lie inside their 90 % intervals,"
+        f" and {trust.coverage_95:.0%} inside their 95 % intervals."
     )
-    words += " (the intervals are too narrow)." if loo.coverage < _MIN_COVERAGE else "."
-    return f"<p>{escape(words)}</p>{embed(plots.leave_one_out(loo))}"
+    return f"<p>{escape(trust.verdict)}</p>{_caption(words)}{embed(plots.cross_validation(trust))}"
 
 
 def _why(explanation: Explanation, plot: str) -> str:

@@ -19,7 +19,8 @@ from addtree.report.axes import Axis
 from addtree.report.effects import Curve, Interaction
 from addtree.report.format import label, number, value
 from addtree.report.importance import Share
-from addtree.report.summary import Explanation, LeaveOneOut, Report
+from addtree.report.summary import Explanation, Report
+from addtree.report.trust import CrossValidation
 
 # Six colours of Okabe and Ito, which colour-blind people can tell apart, then a grey and a dark yellow in place of
 # their black and yellow, which are hard to see on a dark or a white page.
@@ -296,27 +297,27 @@ def _signed(values: Sequence[float], *, zero: float) -> list[str]:
     return ["0" if abs(v) <= zero else ("+" if v > 0 else "") + number(v, 3) for v in values]
 
 
-def leave_one_out(loo: LeaveOneOut) -> go.Figure:
-    """Each value against its prediction from all the others, with 95 % intervals."""
-    low, high = float(np.min(loo.observed)), float(np.max(loo.observed))
+def cross_validation(trust: CrossValidation) -> go.Figure:
+    """Each value against its prediction by a model that has not seen it, with 95 % intervals."""
+    low, high = float(np.min(trust.observed)), float(np.max(trust.observed))
     figure = go.Figure()
     figure.add_scatter(
         x=[low, high], y=[low, high], mode="lines", line={"color": NEUTRAL, "dash": "dot"}, hoverinfo="skip"
     )
     figure.add_scatter(
-        x=_rounded(loo.mean),
-        y=_rounded(loo.observed),
-        error_x={"type": "data", "array": _rounded(loo.margin), "thickness": 1, "width": 0, "color": _BAND},
+        x=_rounded(trust.mean),
+        y=_rounded(trust.observed),
+        error_x={"type": "data", "array": _rounded(trust.margin), "thickness": 1, "width": 0, "color": _BAND},
         mode="markers",
         marker={"color": BETTER, "size": 6, "opacity": 0.8},
         hovertext=[
             f"trial {i}: predicted {number(m)}, observed {number(y)}"
-            for i, m, y in zip(loo.ids, loo.mean, loo.observed, strict=True)
+            for i, m, y in zip(trust.ids, trust.mean, trust.observed, strict=True)
         ],
         hoverinfo="text",
     )
     figure.update_layout(
-        xaxis={"title": {"text": "predicted from the other trials"}},
+        xaxis={"title": {"text": "predicted from other trials"}},
         yaxis={"title": {"text": "observed"}},
         showlegend=False,
         height=380,

@@ -8,6 +8,7 @@ from addtree.report.effects import Curve
 from addtree.report.format import plural, value
 from addtree.report.importance import Share
 from addtree.report.summary import Explanation, Report
+from addtree.report.trust import CrossValidation
 from addtree.space.space import Choice, Space
 
 _MAX_LINES = 8  # A list has at most this many lines.
@@ -35,12 +36,20 @@ def explain(report: Report) -> str:
         lines += _why(report.learned.best)
         lines += _variance(report.learned.shares)
         lines += _options(report.space, report.learned.curves)
-        loo = report.learned.loo
-        lines += ["", f"{loo.verdict} (Leave-one-out predictions explain {max(loo.explained, 0):.0%} of the variance.)"]
+        lines += _trust(report.learned.trust)
     if report.errors:
         lines += ["", "failures"]
         lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
     return "\n".join(lines)
+
+
+def _trust(trust: CrossValidation) -> Iterator[str]:
+    """How well the model predicts trials that it has not seen."""
+    yield from ("", "can the model be trusted?", f"  {trust.verdict}")
+    yield (
+        f"  Predicted by models fitted to other trials: {max(trust.explained, 0):.0%} of the variance explained,"
+        f" {trust.coverage_95:.0%} of the values inside 95 % intervals."
+    )
 
 
 def _why(explanation: Explanation) -> Iterator[str]:
