@@ -79,7 +79,18 @@ def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -
 def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int, dark: bool) -> None:
     view, wrong = opened(browser, page_file, width=width, dark=dark)
     assert wrong == []
-    for key in ("best", "progress", "branches", "trust", "why", "variance", "effects", "options", "interactions"):
+    for key in (
+        "best",
+        "progress",
+        "branches",
+        "trust",
+        "optima",
+        "why",
+        "variance",
+        "effects",
+        "options",
+        "interactions",
+    ):
         assert view.locator(f"section#{key}").is_visible(), key
     assert view.locator("section#failures").is_visible()
     assert view.evaluate("document.documentElement.scrollWidth") == width  # nothing is wider than the page
@@ -87,6 +98,9 @@ def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int
     assert tree["height"] > 150
     assert view.locator("#tree li.option").count() == 6
     assert view.locator("#tree .whisker circle").count() == 6
+    assert view.locator("#optima .plot path.point").count() >= 6
+    assert view.locator("#optima tbody tr").count() == 3 + 6  # a title per choice, a row per option
+    assert view.locator("#optima td.detail").first.is_visible() == (width > 560)
     curve = view.locator("#effects .plot path.js-line").first
     assert curve.bounding_box()["width"] > 100
     background = view.evaluate("getComputedStyle(document.body).backgroundColor")

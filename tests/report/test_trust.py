@@ -73,8 +73,8 @@ def test_a_smooth_function_is_predicted_well_and_noise_is_not() -> None:
         ({"explained": 0.0, "rank_correlation": 0.9}, "roughly"),
         ({"explained": 0.0, "rank_correlation": 0.0}, "guesses"),
         ({"coverage_95": 0.96}, "can be relied on: 24 of 25"),
-        ({"coverage_95": 0.84}, "too narrow: only 21 of 25"),
-        ({"coverage_95": 0.72}, "much too narrow: only 18 of 25"),
+        ({"coverage_95": 0.84}, "somewhat too narrow: only 21 of 25"),
+        ({"coverage_95": 0.72}, "do not rely on them: only 18 of 25"),
         ({"ids": tuple(range(19))}, "19 trials are too few to tell"),
     ],
 )

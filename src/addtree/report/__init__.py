@@ -10,8 +10,10 @@ pictures for notebooks.
     effects     effects of parameters and options under a model
     importance  shares of the variance, and interactions
     trust       how well the model predicts trials that it has not seen
+    optima      how good each branch can get
     summary     everything that a report shows, as plain data
     format      numbers and labels as people read them
+    bars        horizontal bars and intervals with long labels
     plots       the pictures
     tree        the tree with what was tried and learned
     html        the page

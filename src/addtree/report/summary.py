@@ -16,6 +16,7 @@ from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.format import plural
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, Limits, clip, clip_bound, fit_model
+from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records
 from addtree.report.trust import CrossValidation, cross_validate
 from addtree.space.encoding import Encoding
@@ -53,6 +54,7 @@ class Learned:
     shares        share of the variance that each component explains
     best          explanation of the best configuration
     trust         how well such a model predicts trials that it has not seen
+    optima        how good each option of each choice can get, and where the optimum lies
     """
 
     curves: dict[str, Curve]
@@ -60,6 +62,7 @@ class Learned:
     shares: tuple[Share, ...]
     best: Explanation
     trust: CrossValidation
+    optima: tuple[ChoiceOptima, ...]
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def build(
     learned, notes = None, _why_not(space, done, len(known))
     if not notes:
         assert best is not None
-        learned, notes = _learn(space, done, best, maximize, limits)
+        learned, notes = _learn(space, known, best, maximize, limits)
     messages = Counter(t.error or "no message" for t in known if t.state == "failed")
     return Report(
         title=title,
@@ -172,9 +175,10 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
 
 
 def _learn(
-    space: Space, done: Sequence[Record], best: Record, maximize: bool, limits: Limits
+    space: Space, known: Sequence[Record], best: Record, maximize: bool, limits: Limits
 ) -> tuple[Learned, list[str]]:
     """What a model of the values says, and notes about the values that it uses."""
+    done = [trial for trial in known if trial.state == "done"]
     y, notes = _clipped(np.array([_value(trial) for trial in done]), maximize)
     used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
@@ -191,6 +195,7 @@ def _learn(
         shares=tuple(shares(effects)),
         best=Explanation(expectation, tuple(parts), predicted, _value(best)),
         trust=cross_validate(space, trials, y, maximize=maximize, limits=limits),
+        optima=choice_optima(space, known, maximize=maximize, limits=limits),
     )
     return learned, notes
 

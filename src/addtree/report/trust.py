@@ -29,7 +29,7 @@ _MIN_TRIALS = 20  # With fewer trials than this, the shares below would mostly b
 _GOOD = 0.8  # From this share of explained variance on, the model is said to predict well.
 _FAIR = 0.3  # From this share on, or from a rank correlation of _GOOD on, it is said to predict roughly.
 _HONEST = 0.9  # From this coverage on, 95 % intervals are said to be reliable: of 20 values, two lie outside by chance.
-_NARROW = 0.8  # From this coverage on, they are said to be too narrow; below it, much too narrow.
+_NARROW = 0.8  # From this coverage on, they are said to be somewhat too narrow; below it, much too narrow.
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class CrossValidation:
         if self.coverage_95 >= _HONEST:
             return f"Its intervals can be relied on: {covered}."
         if self.coverage_95 >= _NARROW:
-            return f"Its intervals are too narrow: only {covered}. The truth is often a little outside."
-        return f"Its intervals are much too narrow: only {covered}. Do not rely on them."
+            return f"Its intervals are somewhat too narrow: only {covered}."
+        return f"Its intervals are much too narrow, so do not rely on them: only {covered}."
 
 
 def cross_validate(
