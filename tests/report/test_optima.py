@@ -129,7 +129,7 @@ def minima(space: at.Space, rows: np.ndarray, search: OptimumSearch) -> tuple[np
     X, y = encoding.encode([trial.config for trial in trials]), np.array([trial.value for trial in trials])
     observed = Observed(encoding, X, y, set())
     surrogate = fit_surrogate(observed, Limits(), search, np.random.default_rng(0))
-    found = best_values(surrogate, observed, search, np.random.default_rng(1))
+    found = best_values([surrogate], observed, search, np.random.default_rng(1))
     draws = SamplePaths(surrogate.posterior, search.draws, np.random.default_rng(1)).values(surrogate.kernel.rows(rows))
     least = [draws[encoding.inside(rows, node)].min(axis=0) for node in range(len(space.nodes))]
     return found, surrogate.transform.inverse(np.array(least).T)
@@ -153,6 +153,16 @@ def test_descents_find_the_minima_between_candidates() -> None:
     assert np.quantile(found - brute_force, 0.95) < 1e-4 * scale  # nearly always the minimum of the grid, or lower
     assert np.mean(rough - brute_force) > 1e-3 * scale
     assert np.all(found <= rough)
+
+
+def test_draws_are_divided_among_models() -> None:
+    encoding, trials = TWO.encoding, evaluated(TWO, smooth, 12)
+    X, y = encoding.encode([trial.config for trial in trials]), np.array([trial.value for trial in trials])
+    observed, rng = Observed(encoding, X, y, set()), np.random.default_rng(0)
+    models = [fit_surrogate(Observed(encoding, X, c + y, set()), Limits(), SEARCH, rng) for c in (0.0, 10.0)]
+    best = best_values(models, observed, replace(SEARCH, draws=9), rng)
+    assert best.shape == (9, 3)
+    assert np.array_equal(best[:, 0] > 5.0, np.arange(9) >= 5)
 
 
 def test_the_work_is_bounded() -> None:

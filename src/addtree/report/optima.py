@@ -133,7 +133,7 @@ def choice_optima(
     X, values = encoding.encode([trial.config for trial in done]), np.array([trial.value for trial in done])
     sign = -1.0 if maximize else 1.0  # the model minimises
     observed, rng = Observed(encoding, X, sign * values, set()), np.random.default_rng(_SEED)
-    best = sign * best_values(fit_surrogate(observed, limits, search, rng), observed, search, rng)
+    best = sign * best_values([fit_surrogate(observed, limits, search, rng)], observed, search, rng)
     failed = encode_records(encoding, [trial for trial in trials if trial.state == "failed"])
     return tuple(_summarise(encoding, name, best, X, values, failed, maximize) for name in names)
 
@@ -149,13 +149,27 @@ def fit_surrogate(observed: Observed, limits: Limits, search: OptimumSearch, rng
 # ---------------------------------------------------------------------- minima of draws
 
 
-def best_values(surrogate: Surrogate, observed: Observed, search: OptimumSearch, rng: np.random.Generator) -> Array:
-    """The least value of each draw inside each node (S x N), in the units of y."""
-    encoding, kernel = observed.encoding, surrogate.kernel
+def best_values(
+    surrogates: Sequence[Surrogate], observed: Observed, search: OptimumSearch, rng: np.random.Generator
+) -> Array:
+    """The least value of each draw inside each node (S x N), in the units of y.
+
+    surrogates  equally probable models, among which the draws are divided
+    """
+    sizes = [len(part) for part in np.array_split(np.arange(search.draws), len(surrogates))]
+    paths = [SamplePaths(model.posterior, size, rng) for model, size in zip(surrogates, sizes, strict=True)]
+    pool = observed.encoding.snap(_candidates(observed, search, rng))
+    parts = [
+        model.transform.inverse(_minima(drawn, pool, observed.encoding, search))
+        for model, drawn in zip(surrogates, paths, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def _minima(paths: SamplePaths, pool: Array, encoding: Encoding, search: OptimumSearch) -> Array:
+    """The least value of each draw inside each node, on the scale of the model."""
     nodes = encoding.space.nodes
-    paths = SamplePaths(surrogate.posterior, search.draws, rng)
-    pool = encoding.snap(_candidates(observed, search, rng))
-    values = paths.values(kernel.rows(pool))  # m x S
+    values = paths.values(paths.kernel.rows(pool))  # m x S
     inside = [encoding.inside(pool, node) for node in range(len(nodes))]
     best = np.array([values[within].min(axis=0) for within in inside]).T
     leaves = [node for node, tree_node in enumerate(nodes) if not tree_node.choices]
@@ -164,17 +178,18 @@ def best_values(surrogate: Surrogate, observed: Observed, search: OptimumSearch,
         for node in range(len(nodes)):
             within = encoding.inside(X, node)
             np.minimum.at(best[:, node], draw[within], value[within])
-    return surrogate.transform.inverse(best)
+    return np.asarray(best)
 
 
 def _candidates(observed: Observed, search: OptimumSearch, rng: np.random.Generator) -> Array:
-    """Every row of a small space; otherwise the observed ones, and rows inside every leaf, so inside every node."""
+    """Every row of a small space; otherwise the best observed ones, and rows inside every leaf, so in every node."""
     if observed.encoding.space.n_configs <= search.candidates:
         return observed.encoding.enumerate()
     leaves = [node for node, tree_node in enumerate(observed.encoding.space.nodes) if not tree_node.choices]
     each = max(search.candidates // (2 * len(leaves)), 4)
     settings = CandidateSettings(anywhere=each, near=each // 2, across=each // 4)
-    return np.concatenate([observed.X, *(within_node(observed, leaf, settings, rng) for leaf in leaves)])
+    best = observed.ranked[: search.candidates // 4]
+    return np.concatenate([best, *(within_node(observed, leaf, settings, rng) for leaf in leaves)])
 
 
 def _descend(
@@ -184,12 +199,13 @@ def _descend(
 
     starts  rows, those of one leaf after another, in the order of the draws
     """
-    steps = min(search.steps, search.work // int(np.sum(paths.kernel.rows(starts).active)))
+    counted = int(np.sum(paths.kernel.rows(starts).active)) * search.draws // paths.size  # for all draws
+    steps = min(search.steps, search.work // max(counted, 1))
     if steps == 0:
         return
     for first in range(0, len(starts), search.points):
         X = starts[first : first + search.points]
-        draw: Index = np.arange(first, first + len(X)) % search.draws
+        draw: Index = np.arange(first, first + len(X)) % paths.size
         function = paths.functions(X, draw)
 
         def ascent(X: Array, function: Any = function) -> tuple[Array, Array]:

@@ -106,7 +106,7 @@ class SamplePaths:
     """S draws of the function that share their cosines: at fixed rows they cost little more than one draw."""
 
     def __init__(self, posterior: Posterior, size: int, rng: np.random.Generator) -> None:
-        self._posterior = posterior
+        self.size, self._posterior = size, posterior
         kernel, hyper, rows = posterior.kernel, posterior.hyper, posterior.rows
         roots = np.where(kernel.constant, np.sqrt(hyper.amplitudes), 0.0)
         self._constants = roots[:, None] * rng.normal(size=(len(roots), size))  # T x S
