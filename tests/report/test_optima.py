@@ -137,10 +137,12 @@ def minima(space: at.Space, rows: np.ndarray, search: OptimumSearch) -> tuple[np
 
 def test_a_small_space_is_searched_whole() -> None:
     inner = at.Choice(p=at.Space(k=at.Integer(1, 4)), q=at.Space(u=at.Categorical(["u", "v"])))
-    space = at.Space(n=at.Integer(0, 5), m=at.Choice(a=at.Space(c=inner), b=at.Space()))
+    space = at.Space(
+        n=at.Integer(0, 15), v=at.Categorical(["r", "s", "t"]), m=at.Choice(a=at.Space(c=inner), b=at.Space())
+    )
     every = space.encoding.enumerate()
-    assert len(every) == space.n_configs == 42
-    found, brute_force = minima(space, every, SEARCH)
+    assert len(every) == space.n_configs == 336
+    found, brute_force = minima(space, every, replace(SEARCH, candidates=400))
     assert found == pytest.approx(brute_force)
 
 

@@ -62,19 +62,22 @@ def test_a_draw_of_an_additive_model_adds_up_over_terms():
 def shared_posterior(covariance):
     encoding, k = build(SPACE, covariance)
     rows, z = data(encoding, k, 6, 0)
-    hyper = Hyperparameters(np.linspace(0.5, 1.5, len(k.terms)), np.full(k.n_scales, 0.4), 0.05)
+    hyper = Hyperparameters(np.linspace(0.5, 1.5, len(k.terms)), np.full(k.n_scales, 0.4), 1.0)
     return encoding, Posterior.from_data(k, hyper, rows, z)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_draws_that_share_their_cosines_have_the_moments_of_the_posterior(covariance):
     encoding, posterior = shared_posterior(covariance)
-    queries = posterior.kernel.rows(encoding.sample(12, np.random.default_rng(2)))
-    draws = SamplePaths(posterior, DRAWS, np.random.default_rng(3)).values(queries)
-    mean, covariance = posterior.sums(np.eye(12), queries)
-    away = (draws.mean(axis=1) - mean) / np.sqrt(np.diagonal(covariance) / DRAWS)
-    assert np.max(np.abs(away)) < 4.5
-    np.testing.assert_allclose(np.cov(draws), covariance, atol=0.25 * covariance.max())
+    elsewhere = posterior.kernel.rows(encoding.sample(12, np.random.default_rng(2)))
+    paths = SamplePaths(posterior, DRAWS, np.random.default_rng(3))
+    for queries in (posterior.rows, elsewhere):
+        draws, m = paths.values(queries), len(queries)
+        mean, expected = posterior.sums(np.eye(m), queries)
+        variance = np.diagonal(expected)
+        assert np.max(np.abs(draws.mean(axis=1) - mean) / np.sqrt(variance / DRAWS)) < 4.5
+        assert np.mean(draws.var(axis=1) / variance) == pytest.approx(1.0, abs=0.1)
+        np.testing.assert_allclose(np.cov(draws), expected, atol=0.25 * variance.max())
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
