@@ -98,8 +98,15 @@ def test_untried_and_failed_options_are_shown_as_such() -> None:
     options = by_option(choice)
     assert (options["tried"].evaluations, options["tried"].best) == (10, 0.0)
     assert (options["failed"].evaluations, options["failed"].failed, options["failed"].best) == (0, 3, None)
-    assert options["failed"].verdict == "Not yet: all its 3 trials failed."
+    assert options["failed"].verdict == "Not yet: all its trials failed."
     assert options["untried"].verdict == "Not yet: it was never tried."
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_extreme_values_have_finite_optima(scale: float) -> None:
+    (choice,) = choice_optima(TWO, evaluated(TWO, lambda c: scale * (1.0 + smooth(c)), 12), search=SEARCH)
+    for option in choice.options:
+        assert np.all(np.isfinite([option.low, option.median, option.high]))
 
 
 @pytest.mark.parametrize(

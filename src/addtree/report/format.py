@@ -34,15 +34,16 @@ def _significant(value: float, digits: int) -> str:
 
 
 def probability(share: float, draws: int) -> str:
-    """A share of independent draws as a probability; an extreme one only says what so many draws can tell.
+    """A share of independent draws as a probability; a very small or large one says only what the draws can tell.
 
     >>> probability(0.25, 128), probability(0.0, 128), probability(1.0, 128)
     ('25 %', 'under 3 %', 'over 97 %')
     """
-    bound = math.ceil(100.0 * 3.0 / draws)  # of an event that did not occur in n draws, with a confidence of 95 %
-    if share <= 0.0:
+    percent = 100.0 * share
+    bound = math.ceil(300.0 / draws)  # rule of three: an event that never occurs in n draws has p < 3/n, at 95 %
+    if percent < bound:
         return f"under {bound} %"
-    return f"over {100 - bound} %" if share >= 1.0 else f"{100.0 * share:.0f} %"
+    return f"over {100 - bound} %" if percent > 100 - bound else f"{percent:.0f} %"
 
 
 def condition(places: Sequence[Sequence[tuple[str, Any]]]) -> str:

@@ -87,7 +87,7 @@ class OptionOptimum:
     def verdict(self) -> str:
         """The answer to "may I drop this branch?"."""
         if not self.evaluations:
-            return f"Not yet: all its {self.failed} trials failed." if self.failed else "Not yet: it was never tried."
+            return "Not yet: all its trials failed." if self.failed else "Not yet: it was never tried."
         if self.probability >= _LIKELY:
             return "No: the optimum probably lies here."
         if self.probability >= _POSSIBLE:

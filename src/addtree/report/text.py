@@ -55,7 +55,7 @@ def _optima(choices: Sequence[ChoiceOptima]) -> Iterator[str]:
         labels = [str(option.option)[:_OPTION_WIDTH] for option in choice.options]
         width = max(map(len, labels))
         for label, option in zip(labels, choice.options, strict=True):
-            seen = "never tried" if option.best is None else f"best {option.best:.4g} of {option.evaluations}"
+            seen = "no value" if option.best is None else f"best {option.best:.4g} of {option.evaluations}"
             yield (
                 f"    {label:<{width}}  {seen:<22}  {option.median:.4g} ({option.low:.3g} to {option.high:.3g}),"
                 f" optimum here: {probability(option.probability, choice.draws)}. {option.verdict}"
