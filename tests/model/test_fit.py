@@ -68,14 +68,9 @@ def test_a_fit_improves_on_its_start_and_keeps_to_the_bounds(kind):
     encoding, k = build(TREE, "additive+interactions")
     rows, y = data(encoding, k, 12, 0)
     specification = Specification(inference=kind, transform=TransformSettings())
-    theta = fit_theta(
-        specification,
-        GramMatrix(k, rows),
-        Observations.exact(rows.X, y),
-        settings=FitSettings(restarts=1),
-        rng=np.random.default_rng(0),
-    )
-    function = Objective(specification, GramMatrix(k, rows), Observations.exact(rows.X, y))
+    gram, values = GramMatrix(k, rows), Observations.exact(rows.X, y)
+    theta = fit_theta(specification, gram, values, settings=FitSettings(restarts=1), rng=np.random.default_rng(0))
+    function = Objective(specification, gram, values)
     assert function(theta)[0] < function(function.centre)[0]
     low, high = np.array(function.bounds).T
     assert np.all((low <= theta) & (theta <= high))

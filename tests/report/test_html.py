@@ -13,13 +13,26 @@ import pytest
 import addtree as at
 from addtree.problems import synthetic
 from addtree.report import Record, build, write
+from addtree.report.format import number
 from addtree.report.html import render
 from benchmarks.report_size import LIMIT_MB, large
 from tests.report.cases import evaluated, paper_trials
 from tests.report.hostile import HOSTILE, hostile_report
 from tests.strategies import sample
 
-SECTIONS = {"best", "progress", "branches", "trust", "why", "variance", "effects", "options", "interactions", "table"}
+SECTIONS = {
+    "best",
+    "progress",
+    "branches",
+    "trust",
+    "optima",
+    "why",
+    "variance",
+    "effects",
+    "options",
+    "interactions",
+    "table",
+}
 TAGS = (
     "html head meta title style body main header nav section script h1 h2 h3 p a div dl dt dd span b i ul li svg line "
     "circle polyline figure figcaption table thead tbody tr th td button input select option"
@@ -74,6 +87,21 @@ def test_the_star_marks_the_path_of_the_best_configuration() -> None:
     assert not re.search(r'class="label">a <span class="star"', html)
 
 
+def test_the_trust_and_the_optima_are_in_words() -> None:
+    report = build(synthetic().space, paper_trials(25))
+    page = Page(render(report))
+    assert report.learned is not None
+    trust, choices = report.learned.trust, report.learned.optima
+    assert trust.verdict in page.text
+    assert f"{trust.coverage_95:.0%} inside their 95 % intervals" in page.text
+    assert [choice.choice for choice in choices] == ["x1", "x2", "x3"]
+    assert "x2 where x1 = 0" in page.text
+    for choice in choices:
+        for option in choice.options:
+            assert option.verdict in page.text
+            assert number(option.median) in page.text
+
+
 def test_hostile_names_labels_and_messages_are_text() -> None:
     html = render(hostile_report())
     page = Page(html)
@@ -117,6 +145,7 @@ def test_a_space_without_choices() -> None:
     space = at.Space(x=at.Real(0, 1), k=at.Integer(1, 3), c=at.Categorical(["u", "v"]))
     page = Page(render(build(space, evaluated(space, lambda c: c["x"] ** 2 + c["k"], 15))))
     assert "options" not in page.ids
+    assert "optima" not in page.ids
     assert "effects" in page.ids
 
 
@@ -126,7 +155,7 @@ def test_equal_values_and_extreme_values() -> None:
     for scale in (1e300, 1e-300):
         wide = build(space, evaluated(space, lambda c, scale=scale: scale * c["x"], 8))
         assert wide.learned is not None
-        assert math.isfinite(wide.learned.loo.explained)
+        assert math.isfinite(wide.learned.trust.explained)
         assert "effects" in Page(render(wide)).ids
 
 

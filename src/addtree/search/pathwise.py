@@ -22,6 +22,16 @@ from addtree.model.kernel_matrices import Counted, MovingPoints, scatter
 _FEATURES = 512  # M, the number of cosines per term.
 
 
+def _draw_cosines(posterior: Posterior, t: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Random frequencies (F x M) over the F features of term t, and phases (M)."""
+    kernel = posterior.kernel
+    features, _ = kernel.term_features(t)
+    frequencies = rng.normal(size=(len(features), _FEATURES)) * kernel.term_weights(posterior.hyper, t)[:, None]
+    if not kernel.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
+        frequencies /= np.sqrt(rng.chisquare(5.0, size=_FEATURES) / 5.0)
+    return frequencies, rng.uniform(0.0, 2.0 * np.pi, size=_FEATURES)
+
+
 class SamplePath:
     """One draw of the function; its variance is zero."""
 
@@ -32,11 +42,7 @@ class SamplePath:
         self._coefficients = draws[kernel.linear]  # of the basis functions of the linear terms
         self._cosines: dict[int, tuple[Array, Array, Array]] = {}
         for t in kernel.stationary:
-            features, _ = kernel.term_features(t)
-            frequencies = rng.normal(size=(len(features), _FEATURES)) * kernel.term_weights(hyper, t)[:, None]
-            if not kernel.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
-                frequencies /= np.sqrt(rng.chisquare(5.0, size=_FEATURES) / 5.0)
-            phases = rng.uniform(0.0, 2.0 * np.pi, size=_FEATURES)
+            frequencies, phases = _draw_cosines(posterior, t, rng)
             weights = rng.normal(size=_FEATURES) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES)
             self._cosines[t] = (frequencies, phases, weights)
         rows = posterior.rows
@@ -99,5 +105,66 @@ class SamplePath:
 
             value = prior + cross @ self._correction
             return value, np.zeros_like(value), gradient
+
+        return function
+
+
+class SamplePaths:
+    """S draws of the function that share their cosines: at fixed rows they cost little more than one draw."""
+
+    def __init__(self, posterior: Posterior, size: int, rng: np.random.Generator) -> None:
+        self.size, self._posterior = size, posterior
+        kernel, hyper, rows = posterior.kernel, posterior.hyper, posterior.rows
+        roots = np.sqrt(hyper.amplitudes[kernel.linear])
+        self._coefficients = roots[:, None] * rng.normal(size=(len(roots), size))  # of the linear terms, L x S
+        self._cosines: dict[int, tuple[Array, Array, Array]] = {}
+        for t in kernel.stationary:
+            weights = rng.normal(size=(_FEATURES, size)) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES)
+            self._cosines[t] = (*_draw_cosines(posterior, t, rng), weights)
+        noise = rng.normal(size=(len(rows), size)) * np.sqrt(posterior.noise)[:, None]
+        self._correction = posterior.cholesky.solve(posterior.z[:, None] - self._prior(rows) - noise)  # n x S
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the posterior."""
+        return self._posterior.kernel
+
+    def _prior(self, queries: Rows) -> Array:
+        """The prior draws at m queries (m x S)."""
+        value = queries.basis[:, self.kernel.linear] @ self._coefficients
+        for t, (frequencies, phases, weights) in self._cosines.items():
+            on = np.flatnonzero(queries.active[:, t])
+            columns, _ = self.kernel.term_features(t)
+            value[on] += np.cos(queries.features[np.ix_(on, columns)] @ frequencies + phases) @ weights
+        return np.asarray(value)
+
+    def values(self, queries: Rows) -> Array:
+        """Every draw at m queries (m x S)."""
+        return np.asarray(self._prior(queries) + self._posterior.cross.value(queries) @ self._correction)
+
+    def functions(self, X: Array, draw: Index) -> Callable[[Array], tuple[Array, Array]]:
+        """Draw `draw[b]` at moving points X[b], as a function of X: its values (B) and their gradients (B x D)."""
+        kernel, active, correction = self.kernel, self.kernel.rows(X).active, self._correction[:, draw].T
+        points = MovingPoints(kernel, self._posterior.hyper, self._posterior.rows, X, active)
+        coefficients = self._coefficients[:, draw].T * active[:, kernel.linear]
+        read, degrees = kernel.polynomials
+        trends = np.flatnonzero(degrees > 0)
+
+        def function(X: Array) -> tuple[Array, Array]:
+            cross, _, pull_back = points.value(X)
+            rows = kernel.rows(X)
+            basis, basis_slope = kernel.basis_functions(rows.X)
+            value = np.sum(cross * correction, axis=1) + np.sum(coefficients * basis, axis=1)
+            by_features = np.zeros_like(rows.features)
+            for t, (frequencies, phases, weights) in self._cosines.items():
+                on = np.flatnonzero(active[:, t])
+                columns, _ = kernel.term_features(t)
+                angle, own = rows.features[np.ix_(on, columns)] @ frequencies + phases, weights[:, draw[on]].T
+                value[on] += np.einsum("bm,bm->b", np.cos(angle), own)
+                by_features[np.ix_(on, columns)] -= (np.sin(angle) * own) @ frequencies.T
+            gradient = kernel.by_columns(by_features) + pull_back(correction, np.zeros(len(X)))
+            every = np.arange(len(X))[:, None]
+            np.add.at(gradient, (every, read[trends]), (coefficients * basis_slope)[:, trends])
+            return value, gradient
 
         return function
