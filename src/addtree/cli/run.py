@@ -23,7 +23,7 @@ def run(
     storage: StorageUrl = DEFAULT_STORAGE,
     study: Annotated[str | None, typer.Option(help="Name of the study; by default, the name of the file.")] = None,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no trial starts.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the run of one worker reproducible.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the run of one worker reproducible.")] = None,
     maximize: Maximize = False,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
