@@ -24,6 +24,8 @@ _MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would
 _MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.
 _MAX_ERRORS = 20  # At most this many different error messages are listed.
 _CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
+_MAX_SIZE = 1e300  # Larger values, positive or negative, are clipped, because computing with them would overflow.
+_MIN_RANGE = 1e-300  # Values that lie closer together count as the same: dividing by their range would overflow.
 _GOOD = 0.8  # From this share of explained variance (leave-one-out) on, the model is said to predict well.
 _FAIR = 0.3  # From this share on, or from a rank correlation of _GOOD on, it is said to predict roughly.
 
@@ -211,7 +213,8 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
     """Why there is nothing to learn from the trials that are done; empty if there is something."""
     if len(done) < _MIN_VALUES:
         return [f"Trials with a value: {len(done)} of {n_trials}; effects need at least {_MIN_VALUES}."]
-    if len({trial.value for trial in done}) == 1:
+    values = [_value(trial) for trial in done]
+    if max(values) - min(values) < _MIN_RANGE:
         return ["All values are the same, so there is nothing to explain."]
     return [] if space.variables else ["The space has no parameters."]
 
@@ -223,7 +226,9 @@ def _learn(
     space: Space, done: Sequence[Record], best: Record, maximize: bool, limits: Limits
 ) -> tuple[Learned, list[str]]:
     """What a model of the values says, and notes about the values that it uses."""
-    y, notes = _clip(np.array([_value(trial) for trial in done]), maximize)
+    y, notes = _bound(np.array([_value(trial) for trial in done]))
+    y, more = _clip(y, maximize)
+    notes += more
     used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
@@ -240,6 +245,15 @@ def _learn(
         loo=_leave_one_out(gp, [trial.id for trial in trials], y),
     )
     return learned, notes
+
+
+def _bound(y: Array) -> tuple[Array, list[str]]:
+    """The values, with those that arithmetic cannot handle set to a bound, and a note if there are any."""
+    beyond = int(np.sum(np.abs(y) > _MAX_SIZE))
+    if not beyond:
+        return y, []
+    note = f"Values beyond ±{_MAX_SIZE:g} ({plural(beyond, 'trial')}) count as ±{_MAX_SIZE:g} in everything estimated."
+    return np.clip(y, -_MAX_SIZE, _MAX_SIZE), [note]
 
 
 def _clip(y: Array, maximize: bool) -> tuple[Array, list[str]]:
