@@ -88,7 +88,8 @@ def _run() -> int:
     except AddTreeError as error:
         return _show_error(error)
     except Exception as error:
-        _print(f"unexpected error: {type(error).__name__}: {error} ({_location(error)}); please report it")
+        message = " ".join(str(error).splitlines())
+        _print(f"unexpected error: {type(error).__name__}: {message} ({_location(error)}); please report it")
         return _UNEXPECTED_ERROR
     return int(code or 0)
 
@@ -127,6 +128,6 @@ def _print(message: str) -> None:
 
 
 def _location(error: Exception) -> str:
-    """Return the line of addtree that an error passed through last."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "addtree" in frame.filename]
-    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else "outside of addtree"
+    """Return the line that raised an error."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(frame.filename)}, line {frame.lineno}"

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-import optuna
 import typer
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
@@ -19,7 +18,7 @@ from addtree.cli.display import Terminal
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
 from addtree.errors import StorageError, StudyError
 from addtree.study.storage import storage_at
-from addtree.study.studies import find_study, progress
+from addtree.study.studies import find_study, progress, study_names
 from addtree.study.tickets import ERROR, is_lost
 
 
@@ -27,7 +26,7 @@ def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) ->
     """Show the progress of a study, or of every study if no name is given."""
     table = Table("study", "complete", "pruned", "failed", "running", "best value")
     with storage_at(storage) as opened:
-        names = [study] if study is not None else sorted(optuna.get_all_study_names(opened))
+        names = [study] if study is not None else study_names(opened)
         for name in names:
             p = progress(find_study(opened, name))
             best_value = "-" if p.best is None else f"{p.best.value:.6g}"

@@ -83,7 +83,7 @@ def _json(data: Any) -> str:
 
 
 def _drawable(data: Any) -> Any:
-    """Nested dicts and sequences, with clipped numbers, and with None for infinity and NaN, which JSON does not have."""
+    """Nested dicts and sequences with clipped numbers; infinity and NaN, which JSON does not have, become None."""
     if isinstance(data, dict):
         return {key: _drawable(item) for key, item in data.items()}
     if isinstance(data, (list, tuple)):

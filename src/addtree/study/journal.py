@@ -34,6 +34,7 @@ from optuna.trial import TrialState
 
 _log = logging.getLogger(__name__)
 _RECORD_START = '{"op_code":'  # Optuna begins every record with these characters.
+_MAX_LOST = 2  # A damaged line can consist of parts of this many records.
 _BLOCK = 4096  # The end of the file is searched for its last newline in blocks of this many bytes.
 
 # The type of every field that a record of each kind needs.
@@ -92,7 +93,7 @@ class _Journal(JournalFileBackend):
         self._path = Path(path)
         self._ends = [0]  # where the line ends that contains the last of as many records as the index says
         self._repairs: dict[int, bytes] = {}  # by position: what replaces the damaged bytes around complete records
-        self.damaged: set[int] = set()  # the positions of lines without a complete record
+        self.damaged: set[int] = set()  # the positions of lines with anything but one complete record
 
     def read_logs(self, log_number_from: int) -> Generator[dict[str, Any], None, None]:
         """Yield the records from this number on. The last line counts as soon as it ends with a newline."""
@@ -118,9 +119,9 @@ class _Journal(JournalFileBackend):
         found = _salvage(line)
         if found:
             self._repairs.update({position + start: filling for start, filling in _fillings(line, found)})
-        elif line.strip() and position not in self.damaged:
-            self.damaged.add(position)
+        elif position not in self.damaged:
             _log.error("%s: a damaged line at byte %d is left out", self._path.name, position)
+        self.damaged.add(position)
         return [each.record for each in found]
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
@@ -175,7 +176,7 @@ class _Replay(JournalStorage):
         """Create the trials up to this one, if the lines that created them can be among the damaged ones."""
         state = self._replay_result
         missing = trial_id + 1 - len(state._trials)
-        if not 0 < missing <= len(self._backend.damaged) or not state._studies:
+        if not 0 < missing <= _MAX_LOST * len(self._backend.damaged) or not state._studies:
             return
         last = max(state._trials, default=None)
         study_id = max(state._studies) if last is None else state._trial_id_to_study_id[last]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import time
 import traceback
 import warnings
@@ -14,12 +16,16 @@ import sqlalchemy
 import sqlalchemy.event
 import sqlalchemy.exc
 from optuna.storages import BaseStorage, RDBStorage
+from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.engine import make_url
 
+from addtree._numbers import is_number
+from addtree._optuna.trials import LOST
 from addtree.errors import AddTreeError, StorageError
 from addtree.study.journal import open_journal
 from addtree.study.redaction import hide_password, hide_secrets
 
+_log = logging.getLogger(__name__)
 _HEARTBEAT_INTERVAL = 30  # seconds between two signs of life of a running trial
 _GRACE_PERIOD = 150  # seconds without a sign of life after which other machines treat a worker as dead
 _OPEN_ATTEMPTS = 5  # attempts to open a database in which other workers are creating the tables at the same time
@@ -84,6 +90,30 @@ def _open_database(url: str) -> RDBStorage:
     return storage
 
 
+class _Database(RDBStorage):
+    """A database in which a damaged trial costs only itself: it counts as lost, and its rows stay as they are."""
+
+    def _build_frozen_trial_from_trial_model(self, trial: Any) -> FrozenTrial:
+        try:
+            built = super()._build_frozen_trial_from_trial_model(trial)
+            _check_numbers(built)
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+            _log.error("trial %s is damaged and left out: %s: %s", trial.number, type(error).__name__, error)
+            lost = optuna.create_trial(state=TrialState.FAIL, system_attrs={LOST: True})
+            lost.number, lost._trial_id = trial.number, trial.trial_id
+            return lost
+        return built
+
+
+def _check_numbers(trial: FrozenTrial) -> None:
+    """Raise a TypeError if a value of a trial is not a number, or is missing."""
+    if not isinstance(trial.number, int) or (trial.state == TrialState.COMPLETE and not trial.values):
+        raise TypeError(f"number {trial.number!r}, values {trial.values!r}")
+    for value in trial.values or ():
+        if not is_number(value) or math.isnan(value):
+            raise TypeError(f"its value is {value!r}")
+
+
 def _not_a_url(url: str) -> StorageError:
     remedy = "use sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
     return StorageError(f"storage {hide_password(url)!r} is not a storage URL; {remedy}")
@@ -93,7 +123,7 @@ def _create_tables(url: str, engine_options: dict[str, Any]) -> RDBStorage:
     """Open a database and create its tables; try again if another worker creates them at the same moment."""
     for attempt in range(_OPEN_ATTEMPTS):
         try:
-            return RDBStorage(
+            return _Database(
                 url,
                 engine_kwargs=engine_options,
                 heartbeat_interval=_HEARTBEAT_INTERVAL,

@@ -56,15 +56,22 @@ def open_study(
     return study
 
 
+def study_names(storage: BaseStorage) -> list[str]:
+    """Return the names of all studies in order, except of those whose name is damaged."""
+    return sorted(name for name in optuna.get_all_study_names(storage) if isinstance(name, str))
+
+
 def find_study(storage: BaseStorage, name: str | None) -> optuna.Study:
     """Load an existing study to read its trials, even if it cannot continue; without a name, the only study."""
-    known = sorted(optuna.get_all_study_names(storage))
+    known = study_names(storage)
     if name is None and len(known) == 1:
         name = known[0]
     if name is None or name not in known:
         problem = "name a study" if name is None else f"there is no study {name!r}"
         raise StudyError(f"{problem}; the storage has {', '.join(map(repr, known)) or 'none'}")
-    return optuna.load_study(study_name=name, storage=storage)
+    study = optuna.load_study(study_name=name, storage=storage)
+    _check_has_direction(study)
+    return study
 
 
 def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
@@ -123,9 +130,16 @@ def _space_text(space: Space | None) -> str:
     return _DEFINE_BY_RUN if space is None else json.dumps(space.to_dict())
 
 
+def _check_has_direction(study: optuna.Study) -> None:
+    """Raise a StudyError if the direction of a study is lost."""
+    if not study.directions:
+        raise StudyError(f"study {study.study_name!r} is damaged: it has no direction; restore the storage from a copy")
+
+
 def _check_same_direction(study: optuna.Study, direction: StudyDirection) -> None:
     """Raise a StudyError if a study has another direction, or several."""
     name = study.study_name
+    _check_has_direction(study)
     if len(study.directions) > 1:
         raise StudyError(f"study {name!r} has several objectives; give the new study another name")
     if study.direction != direction:
@@ -180,16 +194,26 @@ def progress(study: optuna.Study) -> Progress:
     trials = study.get_trials(deepcopy=False)
     states = [t.state for t in trials]
     lost = sum(map(is_lost, trials))
-    try:
-        best = study.best_trial
-    except ValueError:  # no trial is complete, or none is feasible
-        best = None
     return Progress(
         complete=states.count(TrialState.COMPLETE),
         pruned=states.count(TrialState.PRUNED),
         failed=states.count(TrialState.FAIL) - lost,
         lost=lost,
         running=states.count(TrialState.RUNNING),
-        best=best,
+        best=_best(study),
         error=next((t.user_attrs[ERROR] for t in reversed(trials) if ERROR in t.user_attrs), None),
     )
+
+
+def _best(study: optuna.Study) -> FrozenTrial | None:
+    """Return the best complete trial; None if no trial is complete, or none is feasible."""
+    try:
+        best = study.best_trial
+    except ValueError:
+        return None
+    if best.state == TrialState.COMPLETE:
+        return best
+    # The database sorts values that are not numbers as well, and such a trial counts as lost.
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    pick = max if study.direction == StudyDirection.MAXIMIZE else min
+    return pick(complete, key=lambda trial: trial.value or 0.0, default=None)
