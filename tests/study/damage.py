@@ -173,7 +173,9 @@ def run_all(mutations: int, seed: int) -> tuple[list[str], Counter[tuple[str, st
     for i in range(mutations):
         name, mutate = MUTATIONS[i % len(MUTATIONS)]
         complaint, command, code = check(name, mutate, seed + i)
-        complaints += [complaint] if complaint else []
+        if complaint:
+            complaints.append(complaint)
+            print(complaint, flush=True)
         exits[(name, command, code)] += 1
     return complaints, exits
 
@@ -187,8 +189,6 @@ def main() -> None:
         os.chdir(folder)
         complaints, exits = run_all(options.mutations, options.seed)
         os.chdir("/")
-    for complaint in complaints:
-        print(complaint)
     for key, count in sorted(exits.items()):
         print(*key, count)
     print(f"{len(complaints)} of {options.mutations} mutations ended in an undocumented way")

@@ -72,8 +72,9 @@ def main() -> None:
     """Run the command line; an error becomes one line on stderr and an exit code."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("addtree").setLevel(logging.ERROR)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # labels may contain what the terminal cannot show
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # labels may contain what the terminal cannot show
     sys.exit(_run())
 
 

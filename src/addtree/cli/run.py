@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from addtree.cli.display import print_summary, progress_bar
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, StorageUrl
-from addtree.errors import InterruptedRunError
+from addtree.errors import InterruptedRunError, OptionError
 from addtree.study import supervisor
 
 
@@ -27,6 +28,8 @@ def run(
     maximize: Maximize = False,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
+    if timeout is not None and math.isnan(timeout):
+        raise OptionError("--timeout nan is not a number of seconds")
     job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize)
     try:
         with progress_bar(trials) as on_progress:

@@ -14,6 +14,7 @@ import os
 import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage
@@ -24,7 +25,7 @@ from addtree._numbers import is_whole
 from addtree._optuna.trials import LOST, published
 
 ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
-_OWNER = "addtree:owner"  # system attribute of a claimed trial that identifies its worker (see `Owner`)
+_OWNER = "addtree:owner"  # system attribute that identifies who created a ticket or, once it is claimed, its worker
 _RETRY_OF = "addtree:retry_of"  # system attribute of a ticket that replaces a lost trial: the number of that trial
 
 
@@ -46,7 +47,16 @@ def claim(study: optuna.Study, total: int) -> optuna.Trial | None:
                 return optuna.Trial(study, trial._trial_id)
         if len(trials) - sum(map(is_lost, trials)) >= total:
             return None
-        storage.create_new_trial(study_id, template_trial=optuna.create_trial(state=TrialState.WAITING))
+        storage.create_new_trial(study_id, template_trial=_ticket({}))
+
+
+def _ticket(attrs: dict[str, Any]) -> FrozenTrial:
+    """Return a ticket with these system attributes.
+
+    It has an owner from the beginning. Otherwise, a worker that dies between setting it running and storing itself as
+    the owner would leave a trial that looks like one that a person asked for, and nobody would run it again.
+    """
+    return optuna.create_trial(state=TrialState.WAITING, system_attrs={_OWNER: asdict(Owner.current()), **attrs})
 
 
 def _set_running(storage: BaseStorage, trial: FrozenTrial) -> bool:
@@ -54,7 +64,8 @@ def _set_running(storage: BaseStorage, trial: FrozenTrial) -> bool:
     try:
         if not storage.set_trial_state_values(trial._trial_id, state=TrialState.RUNNING):
             return False
-        storage.set_trial_system_attr(trial._trial_id, _OWNER, asdict(Owner.current()))
+        if _owner_of(trial) != Owner.current():
+            storage.set_trial_system_attr(trial._trial_id, _OWNER, asdict(Owner.current()))
     except optuna.exceptions.UpdateFinishedTrialError:
         return False
     return True
@@ -89,8 +100,7 @@ def release(study: optuna.Study, trial: FrozenTrial) -> bool:
         return False
     if replaceable:
         attrs = {"fixed_params": {**published(trial), **trial.params}, _RETRY_OF: trial.number}
-        ticket = optuna.create_trial(state=TrialState.WAITING, system_attrs=attrs)
-        storage.create_new_trial(study._study_id, template_trial=ticket)
+        storage.create_new_trial(study._study_id, template_trial=_ticket(attrs))
     return True
 
 
