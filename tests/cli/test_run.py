@@ -10,7 +10,18 @@ import optuna
 import pytest
 
 from addtree.study.storage import storage_at
-from tests.cli.commands import DEFINE_BY_RUN, FAST, SLOW, SPACE, addtree, error_lines, finished, trials, write_task
+from tests.cli.commands import (
+    DEFINE_BY_RUN,
+    FAST,
+    LIMITED,
+    SLOW,
+    SPACE,
+    addtree,
+    error_lines,
+    finished,
+    trials,
+    write_task,
+)
 
 
 def test_the_number_of_trials_is_a_total(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,15 +137,6 @@ def test_a_bad_stored_seed_is_repaired_by_a_good_one(
     assert addtree("run", file, "--trials", "3", "--seed", "0", monkeypatch=monkeypatch) == 0
     assert addtree("run", file, "--trials", "4", monkeypatch=monkeypatch) == 0
     assert addtree("suggest", "task", monkeypatch=monkeypatch) == 0
-
-
-LIMITED = """
-import resource, sys
-from addtree.cli import main
-limit = int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-main()
-"""
 
 
 @pytest.mark.parametrize(("storage", "limit"), [("s.journal", 9_000), ("s.db", 120_000)])

@@ -25,7 +25,7 @@ _MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.
 _MAX_ERRORS = 20  # At most this many different error messages are listed.
 _CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
 _MAX_SIZE = 1e300  # Larger values, positive or negative, are clipped, because computing with them would overflow.
-_MIN_RANGE = 1e-300  # Values that lie closer together count as the same: dividing by their range would overflow.
+_MIN_RANGE = 1e-305  # Values that lie closer together count as the same: dividing by their range would overflow.
 _GOOD = 0.8  # From this share of explained variance (leave-one-out) on, the model is said to predict well.
 _FAIR = 0.3  # From this share on, or from a rank correlation of _GOOD on, it is said to predict roughly.
 
