@@ -106,12 +106,14 @@ class _Database(RDBStorage):
 
 
 def _check_numbers(trial: FrozenTrial) -> None:
-    """Raise a TypeError if a value of a trial is not a number, or is missing."""
+    """Raise a TypeError if something that must be a number is not one, or is missing."""
     if not isinstance(trial.number, int) or (trial.state == TrialState.COMPLETE and not trial.values):
         raise TypeError(f"number {trial.number!r}, values {trial.values!r}")
-    for value in trial.values or ():
+    categorical = optuna.distributions.CategoricalDistribution
+    numeric = [name for name, domain in trial.distributions.items() if not isinstance(domain, categorical)]
+    for value in (*(trial.values or ()), *(trial.params[name] for name in numeric)):
         if not is_number(value) or math.isnan(value):
-            raise TypeError(f"its value is {value!r}")
+            raise TypeError(f"{value!r} is not a number")
 
 
 def _not_a_url(url: str) -> StorageError:
