@@ -15,6 +15,7 @@ from addtree.problems import synthetic
 from addtree.report import Record, build, write
 from addtree.report.format import number
 from addtree.report.html import render
+from addtree.report.text import explain
 from benchmarks.report_size import LIMIT_MB, large
 from tests.report.cases import evaluated, paper_trials
 from tests.report.hostile import HOSTILE, hostile_report
@@ -166,3 +167,55 @@ def test_a_large_report_is_small_enough(tmp_path: Path) -> None:
     known = [{**t, "state": "done" if i < 60 else "pruned"} for i, t in enumerate(known)]
     write(tmp_path / "large.html", space, known)
     assert (tmp_path / "large.html").stat().st_size < LIMIT_MB * 1e6
+
+
+def no_constant(name: str) -> float:
+    raise AssertionError(f"JSON has no {name}")
+
+
+def strict_figures(page: str) -> list[dict[str, object]]:
+    """The figures in a page; fails if they are not JSON that a browser accepts."""
+    text = next(script for script in Page(page).scripts if script.startswith("["))
+    found: list[dict[str, object]] = json.loads(text, parse_constant=no_constant)
+    return found
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0, 4.0, 5.0], [2.0] * 5])
+def test_an_empty_space(values: list[float]) -> None:
+    known = [Record(i, {}, "done", value) for i, value in enumerate(values)]
+    known.append(Record(len(values), {}, "failed", error="boom"))
+    report = build(at.Space(), known)
+    assert report.notes
+    assert report.tallies[0].tried == len(known)
+    assert {"best", "branches", "table"} <= Page(render(report)).ids
+    strict_figures(render(report))
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("size", [1.7e308, 1e-310])
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_values_that_arithmetic_cannot_handle(size: float, maximize: bool, mixed: bool) -> None:
+    space = at.Space(x=at.Real(-1, 1), model=at.Choice(a=at.Space(), b=at.Space(k=at.Integer(1, 9))))
+    configs = sample(space, 16, 0)
+    values = [config["x"] if mixed and i % 3 == 0 else size * (-1) ** i for i, config in enumerate(configs)]
+    known = [Record(i, config, "done", value) for i, (config, value) in enumerate(zip(configs, values, strict=True))]
+    report = build(space, known, maximize=maximize)
+    page = render(report)
+    strict_figures(page)
+    for text in (Page(page).text, explain(report)):
+        assert not re.search(r"\b(nan|inf)\b", text)
+    assert not re.search(r'points="[^"]*(nan|inf)', page)
+    if size > 1:
+        assert any("count as ±1e+300" in note for note in report.notes)
+
+
+def test_lone_surrogates(tmp_path: Path) -> None:
+    space = at.Space(x=at.Real(0, 1), c=at.Choice({"a\ud800": at.Space(), "b": at.Space()}))
+    known = [Record(i, c, "done", float(c["x"])) for i, c in enumerate(sample(space, 8, 0))]
+    known.append(Record(8, known[0].config, "failed", error="bad \udcff"))
+    write(tmp_path / "report.html", space, known, title="title \ud800")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "title \\ud800" in page
+    assert "bad \\udcff" in page
+    strict_figures(page)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
@@ -31,6 +32,7 @@ Embed = Callable[[go.Figure], str]  # Adds a figure to the page and returns the 
 
 # The classes of the cells in the table of optima; a narrow page leaves details to the plots.
 _OPTIMA_CELLS = ("text", "num", "num detail", "num detail", "num detail", "num", "")
+_MAX_DRAWN = 1e300  # Larger numbers are drawn here, because Plotly cannot compute an axis for them.
 _MAX_ERROR = 500  # An error message is cut to this many characters in the list of failures.
 _MAX_ERROR_IN_TABLE = 300  # An error message is cut to this many characters in the table of trials.
 
@@ -79,8 +81,19 @@ def _hash(script: str) -> str:
 
 def _json(data: Any) -> str:
     """JSON without angle brackets, so that it cannot end the script element that contains it."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(_drawable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _drawable(data: Any) -> Any:
+    """Nested dicts and sequences with clipped numbers; infinity and NaN, which JSON does not have, become None."""
+    if isinstance(data, dict):
+        return {key: _drawable(item) for key, item in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_drawable(item) for item in data]
+    if isinstance(data, float):
+        return min(max(data, -_MAX_DRAWN), _MAX_DRAWN) if math.isfinite(data) else None
+    return data
 
 
 def _sections(report: Report, embed: Embed) -> Iterator[Section]:

@@ -27,7 +27,7 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
-from addtree.report.model import DEFAULT_LIMITS, Limits
+from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits
 from addtree.report.records import Record, encode_records
 from addtree.search.ascent import ascend
 from addtree.search.candidates import CandidateSettings, Observed, within_node
@@ -133,6 +133,7 @@ def choice_optima(
         return ()
     done = [trial for trial in trials if trial.state == "done" and trial.value is not None]
     X, values = encoding.encode([trial.config for trial in done]), np.array([trial.value for trial in done])
+    values = np.clip(values, -MAX_SIZE, MAX_SIZE)
     sign = -1.0 if maximize else 1.0  # the model minimises
     observed, rng = Observed(encoding, X, sign * values, set()), np.random.default_rng(_SEED)
     best = sign * best_values([fit_surrogate(observed, limits, search, rng)], observed, search, rng)

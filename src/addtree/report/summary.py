@@ -16,7 +16,7 @@ from addtree.model.thinning import thin
 from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.format import plural
 from addtree.report.importance import Share, interactions, shares
-from addtree.report.model import DEFAULT_LIMITS, Limits, clip, clip_bound, fit_model
+from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
 from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records
 from addtree.report.trust import CrossValidation, cross_validate
@@ -26,6 +26,7 @@ from addtree.space.space import Choice, Space
 _MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would be guesses.
 _MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.
 _MAX_ERRORS = 20  # At most this many different error messages are listed.
+_MIN_RANGE = 1e-305  # Values that lie closer together count as the same: dividing by their range would overflow.
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
     """Why there is nothing to learn from the trials that are done; empty if there is something."""
     if len(done) < _MIN_VALUES:
         return [f"Trials with a value: {len(done)} of {n_trials}; effects need at least {_MIN_VALUES}."]
-    if len({trial.value for trial in done}) == 1:
+    values = [_value(trial) for trial in done]
+    if max(values) - min(values) < _MIN_RANGE:
         return ["All values are the same, so there is nothing to explain."]
     encoding = space.encoding
     if space.variables and len(set(encoding.keys(encoding.encode([trial.config for trial in done])))) == 1:
@@ -181,7 +183,9 @@ def _learn(
 ) -> tuple[Learned, list[str]]:
     """What a model of the values says, and notes about the values that it uses."""
     done = [trial for trial in known if trial.state == "done"]
-    y, notes = _clipped(np.array([_value(trial) for trial in done]), maximize)
+    y, notes = _bound(np.array([_value(trial) for trial in done]))
+    y, more = _clipped(y, maximize)
+    notes += more
     used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
@@ -200,6 +204,15 @@ def _learn(
         optima=choice_optima(space, known, maximize=maximize, limits=limits),
     )
     return learned, notes
+
+
+def _bound(y: Array) -> tuple[Array, list[str]]:
+    """The values, with those that arithmetic cannot handle set to a bound, and a note if there are any."""
+    beyond = int(np.sum(np.abs(y) > MAX_SIZE))
+    if not beyond:
+        return y, []
+    note = f"Values beyond ±{MAX_SIZE:g} ({plural(beyond, 'trial')}) count as ±{MAX_SIZE:g} in everything estimated."
+    return np.clip(y, -MAX_SIZE, MAX_SIZE), [note]
 
 
 def _clipped(y: Array, maximize: bool) -> tuple[Array, list[str]]:
