@@ -58,7 +58,8 @@ class StudyModel:
 
         The order of parameters counts as a difference, so that a worker that joins later suggests the same.
         """
-        changed = repr(self.translation.space) != repr(translation.space)
+        before, now = self.translation.space, translation.space
+        changed = before is not now and repr(before) != repr(now)
         self.translation = translation
         if changed:
             self._restart()
