@@ -125,3 +125,13 @@ def test_candidates_move_numbers_across_their_intervals():
     assert any(c["n"] == 1 and c["r"] == 0.3 for c in configs)
     assert any(c["r"] == 0.5 and c.get("u") == 0.25 for c in configs)
     assert neglected_nodes(observed, DEFAULT, rng)[0] == 3  # r in 0.5..0.5
+
+
+def test_a_number_that_two_options_share_opens_what_its_kept_value_opens():
+    n = Integer(1, 9, opens={(5, 9): Space(u=unit)})
+    space = Space(c=Choice(a=Space(n=n), b=Space(n=n)))
+    encoding, rng = Encoding(space), np.random.default_rng(0)
+    X = encoding.encode([{"c": "a", "n": 1}, {"c": "b", "n": 9, "u": 0.5}])
+    for _ in range(10):
+        for row in candidates(Observed(encoding, X, np.arange(2.0), set()), DEFAULT, rng):
+            space.validate(encoding.decode(row))

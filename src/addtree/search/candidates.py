@@ -129,9 +129,10 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
             given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
-    if encoding.cells:
-        parts.append(_across_cells(observed, best, settings, rng))
-    return np.concatenate(parts)
+    if not encoding.cells:
+        return np.concatenate(parts)
+    across_choices = encoding.repair(np.concatenate(parts), rng)  # a number that kept its value may open something else
+    return np.concatenate([across_choices, _across_cells(observed, best, settings, rng)])
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
