@@ -219,3 +219,16 @@ def test_lone_surrogates(tmp_path: Path) -> None:
     assert "title \\ud800" in page
     assert "bad \\udcff" in page
     strict_figures(page)
+
+
+def test_numbers_that_open_parameters_and_constants_are_in_the_tree() -> None:
+    space = at.Space(
+        n=at.Integer(1, 3, opens={(2, 3): at.Space(u=at.Real(0, 1)), (3, 3): at.Space(v=at.Integer(8, 64, step=8))}),
+        size=at.Categorical(["low", "mid", "high"], ordered=True),
+        k=at.Integer(4, 4),
+    )
+    trials = evaluated(space, lambda c: c["n"] + c.get("u", 0.5), 20)
+    trials.append(Record(20, {**trials[0].config, "n": 3, "u": 0.1, "v": 8}, "failed", error="no"))
+    page = render(build(space, trials))
+    for text in ("2..3", "3..3", "constant 4", "integer 8..64 step 8", "n in 3..3"):
+        assert text in page

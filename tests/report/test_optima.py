@@ -78,8 +78,8 @@ def test_maximizing_the_negative_is_the_mirror_image() -> None:
 
 def test_a_nested_choice_is_judged_where_it_is_active() -> None:
     top, below = choice_optima(NESTED, evaluated(NESTED, nested, 30), search=SEARCH)
-    assert (top.choice, top.conditions) == ("m", ())
-    assert (below.choice, below.conditions) == ("c", ((("m", "bad"),),))
+    assert (top.choice, top.condition) == ("m", "")
+    assert (below.choice, below.condition) == ("c", "when m='bad'")
     assert by_option(top)["good"].probability > 0.97
     assert by_option(below)["low"].probability > 0.97  # although the optimum lies in another branch
     assert by_option(top)["bad"].median == pytest.approx(by_option(below)["low"].median)

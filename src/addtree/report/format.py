@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
 from typing import Any
 
 _MAX_PLAIN = 1e6  # Numbers from 1 up to this one are written without an exponent.
@@ -44,16 +43,6 @@ def probability(share: float, draws: int) -> str:
     if percent < bound:
         return f"under {bound} %"
     return f"over {100 - bound} %" if percent > 100 - bound else f"{percent:.0f} %"
-
-
-def condition(places: Sequence[Sequence[tuple[str, Any]]]) -> str:
-    """The options that make a choice active, at one or several places of the tree; empty if it is always active.
-
-    >>> condition([[("model", "svm"), ("kernel", "rbf")]])
-    'where model = svm and kernel = rbf'
-    """
-    either = [" and ".join(f"{choice} = {option}" for choice, option in place) for place in places]
-    return f"where {', or '.join(either)}" if either else ""
 
 
 def plural(n: int, noun: str) -> str:

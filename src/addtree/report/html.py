@@ -20,12 +20,13 @@ from plotly.offline import get_plotlyjs
 
 from addtree.report import plots, tree
 from addtree.report.effects import Curve, Interaction
-from addtree.report.format import condition, number, plural, probability, value
+from addtree.report.format import number, plural, probability, value
 from addtree.report.importance import MIN_INTERACTION
 from addtree.report.optima import ChoiceOptima
 from addtree.report.records import Record
 from addtree.report.summary import Explanation, Learned, Report
 from addtree.report.trust import CrossValidation
+from addtree.space.forms import opened_spaces
 from addtree.space.space import Choice
 
 Embed = Callable[[go.Figure], str]  # Adds a figure to the page and returns the element that shows it.
@@ -203,7 +204,7 @@ def _optima(choices: Sequence[ChoiceOptima], embed: Embed) -> str:
         f" median and the 80 % interval. {choices[0].draws} functions were drawn from the model; the probability is the"
         " share of them whose optimum takes the option, among configurations in which the choice is active."
     )
-    cards = [_card(choice.choice, condition(choice.conditions), embed(plots.optima(choice))) for choice in choices]
+    cards = [_card(choice.choice, choice.condition, embed(plots.optima(choice))) for choice in choices]
     heads = ("option", "trials", "best seen", "believed best", "80 % interval", "optimum here", "may I drop it?")
     head = "".join(
         f'<th class="{kind}" scope="col">{name}</th>' for name, kind in zip(heads, _OPTIMA_CELLS, strict=True)
@@ -230,7 +231,7 @@ def _optima_rows(choice: ChoiceOptima) -> str:
             f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in zip(cells, _OPTIMA_CELLS, strict=True)
         )
         rows.append(f"<tr>{row}</tr>")
-    name = f"{choice.choice} {condition(choice.conditions)}"
+    name = f"{choice.choice} {choice.condition}"
     head = f'<tr><th class="text" colspan="{len(_OPTIMA_CELLS)}" scope="rowgroup">{escape(name)}</th></tr>'
     return f"<tbody>{head}{''.join(rows)}</tbody>"
 
@@ -290,14 +291,16 @@ def _failures(report: Report, embed: Embed) -> str:
 
 
 def _failures_by_option(report: Report) -> list[tuple[str, int, int]]:
-    """Rows (option, failed, tried) of the options with failures; nodes that the same option opens are added up."""
+    """Rows (option, failed, tried) of the options and intervals with failures, added up over their nodes."""
     counts: dict[str, tuple[int, int]] = {}
     for node, tally in zip(report.space.nodes, report.tallies, strict=True):
         if node.location and tally.failed:
-            choice, option = node.location[-1]
-            domain = report.space.variables[choice]
-            assert isinstance(domain, Choice)
-            name = f"{choice} = {domain.labels[option]}"
+            variable, position = node.location[-1]
+            domain = report.space.variables[variable]
+            if isinstance(domain, Choice):
+                name = f"{variable} = {domain.labels[position]}"
+            else:
+                name = f"{variable} in {opened_spaces(domain)[position][0]}"
             failed, tried = counts.get(name, (0, 0))
             counts[name] = (failed + tally.failed, tried + tally.tried)
     return [(name, failed, tried) for name, (failed, tried) in counts.items()]

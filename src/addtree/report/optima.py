@@ -29,10 +29,11 @@ from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits
 from addtree.report.records import Record, encode_records
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import CandidateSettings, Observed, within_node
 from addtree.search.pathwise import SamplePaths
 from addtree.space.encoding import Encoding
+from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
 _SEED = 0  # Every draw starts from this seed, so that a report can be reproduced.
@@ -105,12 +106,12 @@ class OptionOptimum:
 class ChoiceOptima:
     """The options of one choice, compared where the choice is active; their probabilities add up to 1.
 
-    conditions  the options above it that make it active, as pairs of a choice and an option, for each place of the tree
-    draws       number of draws that the probabilities are shares of
+    condition  when it is active, in words; empty if always
+    draws      number of draws that the probabilities are shares of
     """
 
     choice: str
-    conditions: tuple[tuple[tuple[str, Any], ...], ...]
+    condition: str
     options: tuple[OptionOptimum, ...]
     draws: int
 
@@ -216,7 +217,8 @@ def _descend(
             value, gradient = function(X)
             return -value, -gradient
 
-        end = encoding.snap(ascend(ascent, X, encoding.is_numeric & ~np.isnan(X), steps=steps)[0])
+        box = Box(encoding.is_numeric & ~np.isnan(X), *encoding.bounds(X))
+        end = encoding.snap(ascend(ascent, X, box, steps=steps)[0])
         yield end, draw, function(end)[0]
 
 
@@ -250,12 +252,9 @@ def _summarise(
                 probability=float(np.mean(winner == o)),
             )
         )
-    conditions = tuple(
-        tuple((choice, _labels(space, choice)[option]) for choice, option in location)
-        for location in space.conditions[name]
-        if location
-    )
-    return ChoiceOptima(name, conditions, tuple(options), best.shape[0])
+    always = () in space.conditions[name]
+    condition = "" if always else condition_text(space.conditions[name], space.variables)
+    return ChoiceOptima(name, condition, tuple(options), best.shape[0])
 
 
 def _labels(space: Space, choice: str) -> tuple[Any, ...]:

@@ -170,9 +170,9 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
     if max(values) - min(values) < _MIN_RANGE:
         return ["All values are the same, so there is nothing to explain."]
     encoding = space.encoding
-    if space.variables and len(set(encoding.keys(encoding.encode([trial.config for trial in done])))) == 1:
+    if encoding.names and len(set(encoding.keys(encoding.encode([trial.config for trial in done])))) == 1:
         return ["All trials have the same configuration, so there is nothing to explain."]
-    return [] if space.variables else ["The space has no parameters."]
+    return [] if encoding.names else ["The space has no parameters that vary."]
 
 
 # ---------------------------------------------------------------------- the model
@@ -196,7 +196,7 @@ def _learn(
     expectation, parts = effects.contributions(best.config)
     predicted = expectation + math.fsum(part.mean for part in parts)
     learned = Learned(
-        curves={name: effects.curve(name) for name in space.variables},
+        curves={name: effects.curve(name) for name in effects.encoding.names},
         interactions=tuple(interactions(effects)),
         shares=tuple(shares(effects)),
         best=Explanation(expectation, tuple(parts), predicted, _value(best)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from addtree.report.effects import Curve
-from addtree.report.format import condition, plural, probability, value
+from addtree.report.format import plural, probability, value
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
 from addtree.report.summary import Explanation, Report
@@ -51,7 +51,7 @@ def _optima(choices: Sequence[ChoiceOptima]) -> Iterator[str]:
     if choices:
         yield from ("", "how good can each branch get? (believed best value and its 80 % interval; may it be dropped?)")
     for choice in choices[:_MAX_LINES]:
-        yield f"  {choice.choice} {condition(choice.conditions)}".rstrip()
+        yield f"  {choice.choice} {choice.condition}".rstrip()
         labels = [str(option.option)[:_OPTION_WIDTH] for option in choice.options]
         width = max(map(len, labels))
         for label, option in zip(labels, choice.options, strict=True):

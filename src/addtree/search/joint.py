@@ -12,7 +12,7 @@ import numpy as np
 
 from addtree._types import Array, Index
 from addtree.search.acquisition import Acquisition
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
 
@@ -81,16 +81,16 @@ def improve(
 ) -> Array:
     """What gradient ascent makes of the best of the rows X, whose acquisition is `value`; snapped."""
     starts = X[_different_branches(encoding, X, value, search.ascents)]
-    free = encoding.is_numeric & ~np.isnan(starts)
+    box = Box(encoding.is_numeric & ~np.isnan(starts), *encoding.bounds(starts))
     moments = view.moments(starts, view.kernel.rows(starts).active)
-    improved, _ = ascend(acquisition_at(moments, acquisition), starts, free, steps=search.steps, enough=tolerance)
+    improved, _ = ascend(acquisition_at(moments, acquisition), starts, box, steps=search.steps, enough=tolerance)
     return encoding.snap(improved)
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:
     """The rows to start from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
-    paths = [path.tobytes() for path in np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice][order]]
+    paths = [path.tobytes() for path in encoding.branches(X)[order]]
     best_of_path = {path: i for i, path in reversed(list(enumerate(paths)))}
     chosen = [0, 1, *(i for i in sorted(best_of_path.values()) if paths[i] not in paths[:2])]
     rest = sorted(set(range(len(order))) - set(chosen))

@@ -52,7 +52,8 @@ def open_study(
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
-    study.sampler = AddTreeSampler(space, seed=_stored_seed(study) if seed is None else seed)
+    # Equal spaces may differ in order; the study keeps the order that it was created with.
+    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study) if seed is None else seed)
     return study
 
 
@@ -152,7 +153,7 @@ def _check_same_direction(study: optuna.Study, direction: StudyDirection) -> Non
 def _check_same_space(study: optuna.Study, space: Space | None) -> None:
     """Raise a StudyError that shows the difference if the stored space of a study is not `space`."""
     name, stored = study.study_name, study.user_attrs.get(_SPACE)
-    if stored == _space_text(space) or (stored is None and space is None):
+    if (stored in (None, _DEFINE_BY_RUN) and space is None) or (space is not None and space_of(study) == space):
         return
     if stored is None:
         raise StudyError(f"study {name!r} was not made by addtree for this space; give the new study another name")
