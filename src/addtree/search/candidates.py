@@ -81,7 +81,8 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     """Candidates that all activate a node: around the best seen there, and others that are moved there."""
     encoding, ranked = observed.encoding, observed.ranked
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
-    rows = encoding.enter(candidates(observed, settings, rng), node, rng)
+    location = [encoding.index[name] for name, _ in encoding.space.nodes[node].location]
+    rows = encoding.repaired(encoding.enter(candidates(observed, settings, rng), node, rng), rng, keep=location)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
@@ -89,7 +90,7 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     """Incumbents, the best ones more often, with some of their numbers and categories changed."""
     n = settings.near
     weights = 1.0 / (1.0 + np.arange(len(best)))
-    X = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
+    X = start = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
     width = rng.choice(settings.widths, size=(n, 1))
     n_active = np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1, keepdims=True)
     share = np.where(rng.random((n, 1)) < 0.5, 1.0, 2.0 / np.maximum(n_active, 2.0))  # all of them, or about two
@@ -97,7 +98,7 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     X = np.where(change & encoding.is_numeric, X + width * rng.normal(size=X.shape), X)
     codes = np.floor(rng.random(X.shape) * np.maximum(encoding.n_codes, 1))
     plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
-    return np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
+    return encoding.toward(start, np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X))
 
 
 def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
@@ -126,4 +127,4 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
             given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
-    return np.concatenate(parts)
+    return encoding.repaired(np.concatenate(parts), rng)

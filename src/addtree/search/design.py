@@ -65,7 +65,7 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
                 X[rows, j] = strata % encoding.n_codes[j]
         for j, options in encoding.node_choices[i]:
             X[rows, j] = _deal(needed[list(options)], len(rows), rng)
-    return X
+    return X if encoding.feasibility is None else encoding.feasibility.complete(X, rng)
 
 
 def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
@@ -88,7 +88,7 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
                 row[j] = _rarest(seen, np.ones(encoding.n_codes[j]), rng)
         for j, options in encoding.node_choices[i]:
             row[j] = _rarest(X[~np.isnan(X[:, j]), j], needed[list(options)], rng)
-    return row
+    return row if encoding.feasibility is None else encoding.feasibility.complete(row[None], rng)[0]
 
 
 def has_unseen_option(encoding: Encoding, X: Array) -> bool:

@@ -6,15 +6,19 @@ single steps of its integers and categories.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._types import Array, Index
+from addtree._types import Array, Index, Mask
 from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
+
+_REFINEMENTS = 6  # A row beyond a rule is moved back to the boundary to within 8^-7 of its way.
+_BEYOND = 0.03  # Distance beyond the boundary, in units of the unit interval, at which its normal is measured.
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def maximize_jointly(
         keys = encoding.keys(X)
         first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in taken}
         X = X[sorted(first.values())]
+        X = X if encoding.feasibility is None else X[encoding.valid(X)]
         return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
 
     X, value = score(encoding.snap(candidates))
@@ -60,8 +65,11 @@ def maximize_jointly(
     starts = X[_different_branches(encoding, X, value, search.ascents)]
     free = encoding.is_numeric & ~np.isnan(starts)
     moments = view.moments(starts, view.kernel.rows(starts).active)
-    improved, _ = ascend(acquisition_at(moments, acquisition), starts, free, steps=search.steps, enough=tolerance)
-    refined, refined_value = score(encoding.snap(improved))
+    function = acquisition_at(moments, acquisition)
+    improved, _ = ascend(function, starts, free, steps=search.steps, enough=tolerance)
+    refined, refined_value = score(
+        _back_to_rules(function, encoding, starts, encoding.snap(improved), free, search.steps)
+    )
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -71,6 +79,39 @@ def maximize_jointly(
             break
         best, best_value = X[np.argmax(value)], float(np.max(value))
     return best
+
+
+def _back_to_rules(
+    function: Callable[[Array], tuple[Array, Array]],
+    encoding: Encoding,
+    starts: Array,
+    improved: Array,
+    free: Mask,
+    steps: int,
+) -> Array:
+    """Improved rows that rules admit. For each other one, the last valid row on its way, and an ascent along the boundary.
+
+    The ascent leaves out the part of the gradient that points out of the valid region. A curved boundary is followed by
+    moving back to it once more, on the way from the valid start.
+    """
+    feasibility = encoding.feasibility
+    if feasibility is None:
+        return improved
+    outside = ~feasibility.valid(improved)
+    if not outside.any():
+        return improved
+    found = feasibility.toward(starts, improved, refinements=_REFINEMENTS)
+    way = np.where(free & outside[:, None], improved - found, 0.0)
+    beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
+    normal = np.where(free & outside[:, None], feasibility.normals(beyond), 0.0)
+
+    def along(X: Array) -> tuple[Array, Array]:
+        value, gradient = function(X)
+        outward = np.sum(np.where(free, gradient, 0.0) * normal, axis=1, keepdims=True)
+        return value, gradient - np.maximum(outward, 0.0) * normal
+
+    moved = encoding.snap(ascend(along, found, free, steps=steps)[0])
+    return np.concatenate([found, feasibility.toward(starts, moved, refinements=_REFINEMENTS)])
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:

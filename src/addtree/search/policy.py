@@ -155,7 +155,8 @@ def _decomposed_row(
 
     search = policy.vertices if additive else policy.rough
     row, _ = maximize_sum(view, observed.encoding, vertex_acquisition, rng, search=search)
-    return row, additive and observed.encoding.keys(row[None])[0] not in observed.taken
+    encoding = observed.encoding
+    return row, additive and encoding.keys(row[None])[0] not in observed.taken and bool(encoding.valid(row[None])[0])
 
 
 def joint_acquisition(policy: Policy, posterior: Posterior, observed: Observed, turn: int) -> Acquisition:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from addtree._types import Array, Config, Index, Mask
+from addtree.space.feasibility import Feasibility
 from addtree.space.parameters import Integer, Real
 from addtree.space.tree import Node
 
@@ -93,8 +94,65 @@ class Encoding:
             )
         return X
 
+    @cached_property
+    def feasibility(self) -> Feasibility | None:
+        """The rules of the space, for rows; None if it has none."""
+        return Feasibility(self) if self.space.node_rules else None
+
+    def valid(self, X: Array) -> Mask:
+        """Which rows satisfy the rules of the space."""
+        return np.ones(len(X), dtype=bool) if self.feasibility is None else self.feasibility.valid(X)
+
+    def repaired(self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = ()) -> Array:
+        """Valid rows made of the given ones, without changes to the columns `keep`; some may be left out."""
+        return X if self.feasibility is None else self.feasibility.repaired(X, rng, keep=keep)
+
+    def toward(self, start: Array, X: Array, *, refinements: int = 0) -> Array:
+        """The farthest valid rows on the way from valid rows to others; the refinements locate the boundary."""
+        return X if self.feasibility is None else self.feasibility.toward(start, X, refinements=refinements)
+
+    def decode_column(self, column: int, codes: Array) -> Array:
+        """The numbers that codes stand for, or the positions of labels; NaN for NaN."""
+        domain = self._domains[column]
+        if not isinstance(domain, (Real, Integer)):
+            return codes
+        if isinstance(domain, Real) and not domain.log:
+            value = np.minimum(np.maximum(domain.low + codes * (domain.high - domain.low), domain.low), domain.high)
+            return np.where(codes >= 1.0, domain.high, np.where(codes <= 0.0, domain.low, value))
+        if isinstance(domain, Integer) and not domain.log:
+            return domain.low + np.round(np.clip(codes, 0.0, 1.0) * (domain.high - domain.low))
+        if isinstance(domain, Real):  # NumPy's powers are not always those of Python.
+            ratio, low, high = domain.high / domain.low, domain.low, domain.high
+            value = np.array([low * ratio**code for code in codes.tolist()])
+            value = np.minimum(np.maximum(value, low), high)
+            return np.where(codes >= 1.0, high, np.where(codes <= 0.0, low, value))
+        distinct, where = np.unique(codes, return_inverse=True)
+        values = [np.nan if np.isnan(code) else float(domain._decode(code)) for code in distinct.tolist()]
+        return np.array(values, dtype=float)[where]
+
+    def random_codes(self, column: int, n: int, rng: np.random.Generator) -> Array:
+        """n random codes of a column."""
+        if self.is_numeric[column]:
+            return self.from_uniform(column, rng.random(n))
+        return rng.integers(self.n_codes[column], size=n).astype(float)
+
+    def settled(self, X: Array, rng: np.random.Generator) -> Array:
+        """The same rows, consistent with their choices: what is missing is drawn, what is inactive is cleared."""
+        X = X.copy()
+        active = np.zeros(X.shape, dtype=bool)
+        for i, reached in self.walk_rows(X, 0, np.arange(len(X))):
+            for j in (*self.node_columns[i], *(j for j, _ in self.node_choices[i])):
+                missing = reached[np.isnan(X[reached, j])]
+                X[missing, j] = self.random_codes(j, len(missing), rng)
+                active[reached, j] = True
+        return np.where(active, X, np.nan)
+
     def sample(self, n: int, rng: np.random.Generator) -> Array:
-        """n random rows: options equally likely, numbers uniform on their scale."""
+        """n random rows: options equally likely, numbers uniform on their scale, and all of them valid."""
+        return self.sample_freely(n, rng) if self.feasibility is None else self.feasibility.sample(n, rng)
+
+    def sample_freely(self, n: int, rng: np.random.Generator) -> Array:
+        """The same without regard to rules."""
         X = np.full((n, self.n_columns), np.nan)
         self.fill(X, 0, np.arange(n), rng)
         return X
@@ -217,7 +275,8 @@ class Encoding:
                 return [domain._encode(value) for value in range(domain.low, domain.high + 1)]
             return [float(code) for code in range(int(self.n_codes[j]))]
 
-        return np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes))
+        X = np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes))
+        return X[self.valid(X)]
 
     def paths(self) -> Array:
         """Every path, one row each, with zeros for the parameters on it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +24,8 @@ from addtree.space.parameters import (
     find_label,
     same_labels,
 )
-from addtree.space.tree import Condition, Node, Tree, Vertex
+from addtree.space.rules import AnyRule, make_rule
+from addtree.space.tree import Condition, Location, Node, Tree, Vertex
 
 
 class Choice:
@@ -115,9 +116,38 @@ class Space:
             if not isinstance(child, (Real, Integer, Categorical, Choice)):
                 raise SpaceError(f"parameter {name!r} must be a Real, Integer, Categorical or Choice, got {child!r}")
         self._children: dict[str, Parameter | Choice] = both
+        self._rules: tuple[AnyRule, ...] = ()
         _check_names(self)
 
+    def where(self, *rules: str | Callable[[dict[str, Any]], bool]) -> Space:
+        """The same space with rules between its parameters, which every configuration has to satisfy.
+
+        A rule is a condition in the syntax of Python, or a function of the configuration. It may mention any parameter
+        of this space and of the spaces below it. It holds where a parameter that it mentions is inactive.
+
+        >>> space = Space(low=Real(0, 1), high=Real(0, 1)).where("low <= high")
+        >>> space.validate({"low": 0.5, "high": 0.2})
+        Traceback (most recent call last):
+        ...
+        addtree.errors.ConfigError: the rule 'low <= high' does not hold for low=0.5, high=0.2; change one of them
+        """
+        made = [make_rule(rule, self.variables) for rule in rules]
+        space = Space(self._children)
+        space._rules = tuple(dict.fromkeys([*self._rules, *made]))
+        return space
+
     # ------------------------------------------------------------------ structure
+
+    @property
+    def rules(self) -> tuple[AnyRule, ...]:
+        """The rules of this space, without those of the spaces below it."""
+        return self._rules
+
+    @cached_property
+    def node_rules(self) -> tuple[tuple[AnyRule, int], ...]:
+        """Every rule of the whole tree, with the number of the node at which it applies."""
+        number = {node.location: i for i, node in enumerate(self.nodes)}
+        return tuple((rule, number[location]) for location, rule in _rules_below(self, ()))
 
     @property
     def children(self) -> Mapping[str, Parameter | Choice]:
@@ -196,7 +226,18 @@ class Space:
         for name, value in config.items():
             if name not in out:
                 raise ConfigError(self._why_not(name, value))
+        self._check_rules(out)
         return out
+
+    def _check_rules(self, config: Config) -> None:
+        """Raise a ConfigError if a configuration violates a rule."""
+        if not self.node_rules:
+            return
+        active = {i for i, _ in self._walk(config)}
+        for rule, node in self.node_rules:
+            if node in active and not rule.holds(config):
+                values = ", ".join(f"{name}={config[name]!r}" for name in rule.names if name in config)
+                raise ConfigError(f"the rule {str(rule)!r} does not hold for {values}; change one of them")
 
     def _checked(self, name: str, config: Config, node: Node) -> Any:
         domain = self.variables[name]
@@ -291,6 +332,15 @@ class Space:
         for name, child in self._children.items():
             lines += [name, *_options(child)] if isinstance(child, Choice) else [f"{name}: {child}"]
         return "\n".join(lines)
+
+
+def _rules_below(space: Space, location: Location) -> Iterator[tuple[Location, AnyRule]]:
+    """The rules at and below a space, each with its location."""
+    yield from ((location, rule) for rule in space.rules)
+    for name, child in space.children.items():
+        if isinstance(child, Choice):
+            for o, sub in enumerate(child.spaces):
+                yield from _rules_below(sub, (*location, (name, o)))
 
 
 def _opened(child: Parameter | Choice) -> list[Mapping[str, Parameter | Choice]] | None:
