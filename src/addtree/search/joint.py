@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._types import Array, Index, Mask
+from addtree._types import Array, Index
 from addtree.search.acquisition import Acquisition
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
 
@@ -52,24 +52,21 @@ def maximize_jointly(
     search = search or JointSearch()
 
     def score(X: Array) -> tuple[Array, Array]:
-        """The rows that are new, and their acquisition."""
+        """The rows that are new and valid, and their acquisition."""
         keys = encoding.keys(X)
         first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in taken}
-        X = X[sorted(first.values())]
-        X = X if encoding.feasibility is None else X[encoding.valid(X)]
+        X = encoding.feasibility.filter(X[sorted(first.values())])
         return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
 
     X, value = score(encoding.snap(candidates))
     if not len(X):
         return None
     starts = X[_different_branches(encoding, X, value, search.ascents)]
-    free = encoding.is_numeric & ~np.isnan(starts)
+    box = Box(encoding.is_numeric & ~np.isnan(starts), *encoding.bounds(starts))
     moments = view.moments(starts, view.kernel.rows(starts).active)
     function = acquisition_at(moments, acquisition)
-    improved, _ = ascend(function, starts, free, steps=search.steps, enough=tolerance)
-    refined, refined_value = score(
-        _back_to_rules(function, encoding, starts, encoding.snap(improved), free, search.steps)
-    )
+    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
+    refined, refined_value = score(_within_rules(function, encoding, starts, improved, box, search.steps))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -81,43 +78,41 @@ def maximize_jointly(
     return best
 
 
-def _back_to_rules(
+def _within_rules(
     function: Callable[[Array], tuple[Array, Array]],
     encoding: Encoding,
     starts: Array,
     improved: Array,
-    free: Mask,
+    box: Box,
     steps: int,
 ) -> Array:
-    """Improved rows that rules admit. For each other one, the last valid row on its way, and an ascent along the boundary.
+    """The improved rows, if all are valid. Else the last valid row on the way to each, and ascents along the boundary.
 
-    The ascent leaves out the part of the gradient that points out of the valid region. A curved boundary is followed by
-    moving back to it once more, on the way from the valid start.
+    Such an ascent leaves out the part of the gradient that points out of the valid region. If the boundary is curved,
+    the ascent ends beyond it, and the last valid row on the way there is taken again.
     """
     feasibility = encoding.feasibility
-    if feasibility is None:
-        return improved
     outside = ~feasibility.valid(improved)
     if not outside.any():
         return improved
     found = feasibility.toward(starts, improved, refinements=_REFINEMENTS)
-    way = np.where(free & outside[:, None], improved - found, 0.0)
+    way = np.where(box.free & outside[:, None], improved - found, 0.0)
     beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
-    normal = np.where(free & outside[:, None], feasibility.normals(beyond), 0.0)
+    normal = np.where(box.free & outside[:, None], feasibility.normals(beyond), 0.0)
 
     def along(X: Array) -> tuple[Array, Array]:
         value, gradient = function(X)
-        outward = np.sum(np.where(free, gradient, 0.0) * normal, axis=1, keepdims=True)
+        outward = np.sum(np.where(box.free, gradient, 0.0) * normal, axis=1, keepdims=True)
         return value, gradient - np.maximum(outward, 0.0) * normal
 
-    moved = encoding.snap(ascend(along, found, free, steps=steps)[0])
+    moved = encoding.snap(ascend(along, found, box, steps=steps)[0])
     return np.concatenate([found, feasibility.toward(starts, moved, refinements=_REFINEMENTS)])
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:
     """The rows to start from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
-    paths = [path.tobytes() for path in np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice][order]]
+    paths = [path.tobytes() for path in encoding.branches(X)[order]]
     best_of_path = {path: i for i, path in reversed(list(enumerate(paths)))}
     chosen = [0, 1, *(i for i in sorted(best_of_path.values()) if paths[i] not in paths[:2])]
     rest = sorted(set(range(len(order))) - set(chosen))

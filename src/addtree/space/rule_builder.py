@@ -17,7 +17,8 @@ import numpy as np
 from addtree._numbers import is_number
 from addtree.errors import SpaceError
 from addtree.space import rule_syntax
-from addtree.space.parameters import Integer, Scalar, label_key
+from addtree.space.labels import Scalar, label_key
+from addtree.space.parameters import Integer
 from addtree.space.rule_expressions import (
     EXACT,
     MAX_EXPONENT,
@@ -66,7 +67,7 @@ class Variable:
     """A parameter as rules see it: a number, or one of several labels."""
 
     name: str
-    labels: tuple[Scalar, ...] | None
+    labels: tuple[Any, ...] | None
     ordered: bool
     whole: bool
 

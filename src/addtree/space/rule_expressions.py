@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from addtree._types import Array, Config, Mask
-from addtree.space.parameters import Scalar, label_key
+from addtree.space.labels import label_key
 
 Numeral: TypeAlias = int | float
 
@@ -149,7 +149,7 @@ class Lookup(NumberExpression):
     """A parameter with labels, each of which stands for a number."""
 
     name: str
-    labels: tuple[Scalar, ...]
+    labels: tuple[Any, ...]
     numbers: tuple[Numeral, ...]
 
     @property

@@ -8,7 +8,7 @@ A rule that mentions an inactive parameter holds. A rule that has no value, such
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -111,6 +111,7 @@ class FunctionRule:
 
     def __init__(self, function: Callable[[dict[str, Any]], bool], domains: Mapping[str, Any]) -> None:
         self.function = function
+        self.text = f"the function {getattr(function, '__qualname__', repr(function))}"
         self.names = tuple(domains)
 
     def holds(self, config: Config) -> bool:
@@ -143,7 +144,7 @@ class FunctionRule:
         return hash(self.function)
 
     def __str__(self) -> str:
-        return f"the function {getattr(self.function, '__qualname__', repr(self.function))}"
+        return self.text
 
 
 AnyRule: TypeAlias = Rule | FunctionRule
@@ -156,3 +157,28 @@ def make_rule(rule: str | Callable[[dict[str, Any]], bool], domains: Mapping[str
     if callable(rule):
         return FunctionRule(rule, domains)
     raise SpaceError(f"a rule is a text such as 'a <= b', or a function of the configuration; got {rule!r}")
+
+
+# ---------------------------------------------------------------------- JSON
+
+_KEY = ""  # Rules are stored under the one name that a parameter cannot have.
+
+
+def rules_to_dict(rules: Sequence[AnyRule]) -> dict[str, Any]:
+    """What the JSON form of a space contains besides its parameters; nothing if it has no rules."""
+    for rule in rules:
+        if isinstance(rule, FunctionRule):
+            raise SpaceError(f"rule {rule} cannot be saved; write it as a text")
+    return {_KEY: {"rules": [rule.text for rule in rules]}} if rules else {}
+
+
+def split_rules(form: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The parameters in the JSON form of a space, and its rules."""
+    children = {name: child for name, child in form.items() if name != _KEY}
+    if len(children) == len(form):
+        return children, []
+    stored = form[_KEY]
+    rules = stored.get("rules") if isinstance(stored, Mapping) and len(stored) == 1 else None
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise SpaceError(f"the entry {_KEY!r} of a space must be {{'rules': [...]}} with texts, got {stored!r}")
+    return children, rules
