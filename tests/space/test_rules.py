@@ -43,7 +43,10 @@ class Listed:
     def values(self, name):
         domain = DOMAINS[name]
         convert = domain._encode if hasattr(domain, "labels") else float
-        return np.array([convert(c[name]) if name in c else np.nan for c in self.configs])
+        return np.array([convert(c[name]) if name in c else 0.0 for c in self.configs])
+
+    def active(self, name):
+        return np.array([name in c for c in self.configs])
 
     def config(self, i):
         return self.configs[i]
@@ -188,6 +191,9 @@ def test_large_integers_are_compared_exactly():
 
         def values(self, name):
             return np.full(3, 2.0**60)
+
+        def active(self, name):
+            return None
 
         def config(self, i):
             return {"x": 2**60 + i}

@@ -17,7 +17,7 @@ from addtree.search.ascent import Box, ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
 
-_REFINEMENTS = 6  # A row beyond a rule is moved back to the boundary to within 8^-7 of its way.
+_PARTS, _REFINEMENTS = 32, 3  # A row beyond a rule is moved back to the boundary to within 32^-4 of its way.
 _BEYOND = 0.03  # Distance beyond the boundary, in units of the unit interval, at which its normal is measured.
 
 
@@ -66,7 +66,7 @@ def maximize_jointly(
     moments = view.moments(starts, view.kernel.rows(starts).active)
     function = acquisition_at(moments, acquisition)
     improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
-    refined, refined_value = score(_within_rules(function, encoding, starts, improved, box, search.steps))
+    refined, refined_value = score(_within_rules(function, encoding, starts, improved, box, search, tolerance))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -84,7 +84,8 @@ def _within_rules(
     starts: Array,
     improved: Array,
     box: Box,
-    steps: int,
+    search: JointSearch,
+    tolerance: float | None,
 ) -> Array:
     """The improved rows, if all are valid. Else the last valid row on the way to each, and ascents along the boundary.
 
@@ -95,7 +96,7 @@ def _within_rules(
     outside = ~feasibility.valid(improved)
     if not outside.any():
         return improved
-    found = feasibility.toward(starts, improved, refinements=_REFINEMENTS)
+    found = feasibility.toward(starts, improved, parts=_PARTS)
     way = np.where(box.free & outside[:, None], improved - found, 0.0)
     beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
     normal = np.where(box.free & outside[:, None], feasibility.normals(beyond), 0.0)
@@ -105,8 +106,9 @@ def _within_rules(
         outward = np.sum(np.where(box.free, gradient, 0.0) * normal, axis=1, keepdims=True)
         return value, gradient - np.maximum(outward, 0.0) * normal
 
-    moved = encoding.snap(ascend(along, found, box, steps=steps)[0])
-    return np.concatenate([found, feasibility.toward(starts, moved, refinements=_REFINEMENTS)])
+    moved = encoding.snap(ascend(along, found, box, steps=search.steps, enough=tolerance)[0])
+    both = np.concatenate([improved, moved])
+    return feasibility.toward(np.concatenate([starts, starts]), both, parts=_PARTS, refinements=_REFINEMENTS)
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:

@@ -35,12 +35,11 @@ def _real(domain: Real, codes: Array) -> Array:
     low, high = domain.low, domain.high
     if domain._is_curved:
         ratio = high / low
-        inner = np.clip(codes, 0.0, 1.0)
-        values = np.array([low * ratio**code for code in inner.tolist()])  # NumPy may round a power differently.
+        inner = np.maximum(np.minimum(codes, 1.0), 0.0).tolist()
+        values = np.array([low * ratio**code for code in inner])  # NumPy may round a power differently.
     else:
         values = low + codes * (high - low)
-    values = np.minimum(np.maximum(values, low), high)
-    return np.where(codes <= 0.0, low, np.where(codes >= 1.0, high, values))
+    return np.where(codes >= 1.0, high, np.minimum(np.maximum(values, low), high))
 
 
 def _in_cells(domain: Integer | Real, keys: Array, codes: Array) -> Array:

@@ -26,7 +26,6 @@ from addtree.space.rules import AnyRule
 if TYPE_CHECKING:
     from addtree.space.encoding import Encoding
 
-_PARTS = 8  # Points on the way from a valid row to an invalid one that are tested at once.
 _DIFFERENCE = 1e-4  # Half the difference of codes from which the normal of a boundary is computed.
 _MAX_CONFLICTS = 32  # The smallest set of conflicting rules is looked for among at most this many.
 
@@ -57,7 +56,7 @@ class FeasibilitySettings:
     short_rounds: int = 3
     long_rounds: int = 300
     changed: int = 32
-    walk: int = 6
+    walk: int = 4
     widths: tuple[float, ...] = (0.3, 0.1, 0.03)
     all_share: float = 0.3
     gate_weight: float = 0.2
@@ -69,6 +68,7 @@ class _DecodedRows:
     def __init__(self, encoding: Encoding, X: Array) -> None:
         self._encoding, self._X = encoding, X
         self._values: dict[str, Array] = {}
+        self._active: dict[str, Mask | None] = {}
 
     @property
     def n(self) -> int:
@@ -79,17 +79,22 @@ class _DecodedRows:
         """The values of a parameter: numbers, or positions of labels."""
         if name not in self._values:
             column = self._encoding.index.get(name)
-            domain = self._encoding.space.variables[name]
-            self._values[name] = self._constant(name) if column is None else decode_column(domain, self._X[:, column])
+            codes = np.zeros(self.n) if column is None else self._X[:, column]  # A constant has no column.
+            self._values[name] = decode_column(self._encoding.space.variables[name], codes)
         return self._values[name]
 
-    def _constant(self, name: str) -> Array:
-        """The value of a constant, which has no column."""
-        encoding, active = self._encoding, np.zeros(self.n, dtype=bool)
-        for i, node in enumerate(encoding.space.nodes):
-            if name in node.constants:
-                active |= encoding.inside(self._X, i)
-        return np.where(active, decode_column(encoding.space.variables[name], np.zeros(1)), np.nan)
+    def active(self, name: str) -> Mask | None:
+        """Where a parameter is active; None if it is active everywhere."""
+        if name not in self._active:
+            encoding, column = self._encoding, self._encoding.index.get(name)
+            if encoding.space.conditions[name] == ((),):
+                self._active[name] = None
+            elif column is not None:
+                self._active[name] = ~np.isnan(self._X[:, column])
+            else:
+                holders = [i for i, node in enumerate(encoding.space.nodes) if name in node.constants]
+                self._active[name] = np.any([encoding.inside(self._X, i) for i in holders], axis=0)
+        return self._active[name]
 
     def config(self, i: int) -> dict[str, Any]:
         """The configuration of one row."""
@@ -182,9 +187,10 @@ class Feasibility:
         encoding = self._encoding
         fresh = encoding.sample_freely(len(X), rng)
         width = rng.choice(self._settings.widths, size=(len(X), 1))
-        small = encoding.is_numeric & (rng.random((len(X), 1)) < 0.5)
+        small = rng.random((len(X), 1)) < 0.5
         close = X + width * rng.normal(size=X.shape)
-        X = encoding.snap(np.where(columns & small, close, np.where(columns & ~np.isnan(fresh), fresh, X)))
+        X = np.where(columns & encoding.is_numeric & small, close, np.where(columns & ~np.isnan(fresh), fresh, X))
+        X = encoding.snap(X)
         rows = np.flatnonzero((columns & self._opens).any(axis=1))
         if len(rows):
             X[rows] = encoding.repair(X[rows], rng)
@@ -229,8 +235,8 @@ class Feasibility:
         if not self.rules:
             return self._encoding.sample_freely(n, rng)
         pool, share = self.pool
-        wanted = 1.5 * n / max(share, 1e-9) + 8  # the number of draws of which n are probably valid
-        X = self._encoding.sample_freely(int(wanted) if wanted <= self._settings.rejected else n, rng)
+        draws = 1.5 * n / max(share, 1e-9) + 8  # so many that n are probably valid
+        X = self._encoding.sample_freely(int(draws) if draws <= self._settings.rejected else 0, rng)
         X = self.filter(X)[:n]
         if len(X) < n:
             X = np.concatenate([X, self._walk(pool[rng.integers(len(pool), size=n - len(X))], rng)])
@@ -246,11 +252,13 @@ class Feasibility:
 
     # ------------------------------------------------------------------ boundaries
 
-    def toward(self, start: Array, X: Array, *, refinements: int = 0) -> Array:
+    def toward(self, start: Array, X: Array, *, parts: int = 8, refinements: int = 0) -> Array:
         """Row by row, the farthest valid row found on the way from a valid row to another one.
 
-        Only numbers are followed, and only if both rows activate the same parameters; else the start is returned. Each
-        refinement locates the boundary more precisely, by a factor of 8.
+        Only numbers are followed, and only if both rows activate the same parameters; else the start is returned.
+
+        parts        points on the way that are tested at once
+        refinements  further tests; each locates the boundary more precisely by a factor of `parts`
         """
         bad = np.flatnonzero(~self.valid(X)) if self.rules else ()
         if not len(bad):
@@ -263,14 +271,14 @@ class Feasibility:
             move[other, j] = 0.0
         low, width, found = np.zeros(len(bad)), 1.0, base.copy()
         for _ in range(1 + refinements):
-            t = low[:, None] + width * np.arange(1, _PARTS + 1) / _PARTS
+            t = low[:, None] + width * np.arange(1, parts + 1) / parts
             tried = encoding.snap((base[:, None, :] + t[:, :, None] * move[:, None, :]).reshape(-1, X.shape[1]))
             good = self.valid(tried).reshape(t.shape)
-            last = np.where(good.any(axis=1), _PARTS - 1 - np.argmax(good[:, ::-1], axis=1), -1)
+            last = np.where(good.any(axis=1), parts - 1 - np.argmax(good[:, ::-1], axis=1), -1)
             has = np.flatnonzero(last >= 0)
             found[has] = tried.reshape(*t.shape, -1)[has, last[has]]
-            low += width * (last + 1) / _PARTS
-            width /= _PARTS
+            low += width * (last + 1) / parts
+            width /= parts
         X = X.copy()
         X[bad] = found
         return X

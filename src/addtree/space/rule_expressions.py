@@ -41,6 +41,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "//": operator.floordiv,
     "%": operator.mod,
 }
+NOWHERE: Mask = np.zeros((), dtype=bool)  # A mask without rows, which broadcasts.
 _BY_ELEMENT = ("//", "%", "**")  # NumPy may round these differently from Python.
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -86,10 +87,6 @@ class Columns:
     def __post_init__(self) -> None:
         self.doubtful = np.zeros(self.n, dtype=bool)
 
-    def nowhere(self) -> Mask:
-        """A mask without rows."""
-        return np.zeros(self.n, dtype=bool)
-
 
 # ---------------------------------------------------------------------- numbers
 
@@ -104,7 +101,7 @@ class NumberExpression:
         raise NotImplementedError
 
     def rows(self, columns: Columns) -> tuple[Array, Mask]:
-        """The values (n), and where they are undefined (n)."""
+        """The values, and where they are undefined; both broadcast to n."""
         raise NotImplementedError
 
 
@@ -124,8 +121,8 @@ class Constant(NumberExpression):
         return self.number
 
     def rows(self, columns: Columns) -> tuple[Array, Mask]:
-        """The number, n times."""
-        return np.full(columns.n, float(self.number)), columns.nowhere()
+        """The number, which broadcasts."""
+        return np.asarray(float(self.number)), NOWHERE
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class Number(NumberExpression):
 
     def rows(self, columns: Columns) -> tuple[Array, Mask]:
         """Its values."""
-        return columns.values[self.name], columns.nowhere()
+        return columns.values[self.name], NOWHERE
 
 
 @dataclass(frozen=True)
@@ -164,7 +161,7 @@ class Lookup(NumberExpression):
 
     def rows(self, columns: Columns) -> tuple[Array, Mask]:
         """The numbers of its labels."""
-        return np.array(self.numbers, dtype=float)[columns.values[self.name].astype(np.intp)], columns.nowhere()
+        return np.array(self.numbers, dtype=float)[columns.values[self.name].astype(np.intp)], NOWHERE
 
 
 @dataclass(frozen=True)
@@ -209,8 +206,11 @@ class Arithmetic(NumberExpression):
         """The results for n rows."""
         (x, no_x), (y, no_y) = self.left.rows(columns), self.right.rows(columns)
         undefined = no_x | no_y
-        by_element = self.symbol in _BY_ELEMENT
-        result = self._by_element(x, y, undefined) if by_element else _OPERATIONS[self.symbol](x, y)
+        if self.symbol in _BY_ELEMENT:
+            x, y = np.broadcast_to(x, columns.n), np.broadcast_to(y, columns.n)
+            result = self._by_element(x, y, np.broadcast_to(undefined, columns.n))
+        else:
+            result = _OPERATIONS[self.symbol](x, y)
         if self.whole:
             columns.doubtful |= ~(np.abs(result) < EXACT) & ~undefined
         return result, undefined | ~np.isfinite(result)
@@ -241,13 +241,13 @@ class Condition:
         raise NotImplementedError
 
     def rows(self, columns: Columns) -> tuple[Mask, Mask]:
-        """Where it holds (n), and where that is undefined (n)."""
+        """Where it holds, and where that is undefined; both broadcast to n."""
         raise NotImplementedError
 
     def distance(self, columns: Columns, wanted: bool = True) -> Array:
-        """How far n rows are from it, or from its opposite; zero where that holds, at most 1."""
+        """How far n rows are from it, or from its opposite; zero where that holds, at most 1 (n)."""
         holds, undefined = self.rows(columns)
-        return np.where((holds == wanted) & ~undefined, 0.0, 1.0)
+        return np.broadcast_to(np.where((holds == wanted) & ~undefined, 0.0, 1.0), columns.n)
 
 
 @dataclass(frozen=True)
@@ -261,8 +261,8 @@ class Truth(Condition):
         return self.truth
 
     def rows(self, columns: Columns) -> tuple[Mask, Mask]:
-        """The truth, n times."""
-        return np.full(columns.n, self.truth), columns.nowhere()
+        """The truth, which broadcasts."""
+        return np.asarray(self.truth), NOWHERE
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class Comparison(Condition):
         """The difference of the two sides, relative to its mean over the rows."""
         (x, no_x), (y, no_y) = self.left.rows(columns), self.right.rows(columns)
         symbol = self.symbol if wanted else _OPPOSITES[self.symbol]
-        difference = np.nan_to_num(np.abs(x - y), nan=np.inf)
+        difference = np.broadcast_to(np.nan_to_num(np.abs(x - y), nan=np.inf), columns.n)
         finite = difference[np.isfinite(difference)]
         scale = float(np.mean(finite)) if len(finite) else 0.0
         share = np.where(np.isfinite(difference), difference / (difference + scale + 1e-300), 1.0)
@@ -361,12 +361,12 @@ class Junction(Condition):
 
     def rows(self, columns: Columns) -> tuple[Mask, Mask]:
         """Where it holds; an operand after one that decides may be undefined."""
-        undefined, decided = columns.nowhere(), columns.nowhere()
+        undefined, decided = NOWHERE, NOWHERE
         for operand in self.operands:
             holds, unknown = operand.rows(columns)
             still_open = ~(decided | undefined)
-            undefined |= still_open & unknown
-            decided |= still_open & ~unknown & (holds != self.every)
+            undefined = undefined | (still_open & unknown)
+            decided = decided | (still_open & ~unknown & (holds != self.every))
         return decided != self.every, undefined
 
     def distance(self, columns: Columns, wanted: bool = True) -> Array:

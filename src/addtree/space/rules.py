@@ -27,7 +27,10 @@ class Rows(Protocol):
         """The number of rows."""
 
     def values(self, name: str) -> Array:
-        """The values of a parameter (n): numbers, or the positions of labels; NaN where it is inactive."""
+        """The values of a parameter (n): numbers, or the positions of labels; anything where it is inactive."""
+
+    def active(self, name: str) -> Mask | None:
+        """Where a parameter is active (n); None if it is active everywhere."""
 
     def config(self, i: int) -> Config:
         """The configuration of one row."""
@@ -75,20 +78,20 @@ class Rule:
     def distances(self, rows: Rows) -> Array:
         """How far n rows are from satisfying it: zero where they do, at most 1."""
         far = np.zeros(rows.n)
-        index, columns = self._active(rows)
-        with np.errstate(all="ignore"):
-            far[index] = self._condition.distance(columns)
-        return np.where(self.holds_rows(rows), 0.0, np.maximum(far, LEAST_DISTANCE))
+        bad = np.flatnonzero(~self.holds_rows(rows))
+        if len(bad):
+            columns = Columns(len(bad), {name: rows.values(name)[bad] for name in self.names})
+            with np.errstate(all="ignore"):
+                far[bad] = np.maximum(self._condition.distance(columns), LEAST_DISTANCE)
+        return far
 
     def _active(self, rows: Rows) -> tuple[Index, Columns]:
         """The rows in which all parameters that the rule mentions are active, and their values."""
-        inactive = np.zeros(rows.n, dtype=bool)
         values = {name: rows.values(name) for name in self.names}
-        for found in values.values():
-            inactive |= np.isnan(found)
-        if not inactive.any():
+        masks = [mask for name in self.names if (mask := rows.active(name)) is not None]
+        if not masks:
             return np.arange(rows.n), Columns(rows.n, values)
-        index = np.flatnonzero(~inactive)
+        index = np.flatnonzero(np.logical_and.reduce(masks))
         return index, Columns(len(index), {name: found[index] for name, found in values.items()})
 
     def __eq__(self, other: object) -> bool:
