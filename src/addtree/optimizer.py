@@ -22,7 +22,7 @@ from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design
 from addtree.search.policy import Policy, check_acquisition, suggest
-from addtree.space.space import Space
+from addtree.space.space import Space, check_space
 
 _log = logging.getLogger("addtree")
 
@@ -122,7 +122,7 @@ class Optimizer:
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
-        self.space = space
+        self.space = check_space(space)
         self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         self._specification = Specification(covariance, inference, noise, settings.transform, settings.priors)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from addtree.errors import SpaceError
-from addtree.space.labels import check_labels, check_saveable, find_label, label_key
+from addtree.space.labels import LabelKey, check_labels, check_saveable, find_label, label_key
 
 if TYPE_CHECKING:
     from addtree.space.space import Space
@@ -32,7 +32,7 @@ class Choice:
             raise SpaceError(f"option {label!r} is given twice, in the mapping and by keyword; remove one")
         both = {**(options or {}), **named}
         self.labels: tuple[Any, ...] = check_labels(both, "Choice options")
-        self._positions: dict[Hashable, int] = {label_key(label): i for i, label in enumerate(self.labels)}
+        self._positions: dict[LabelKey, int] = {label_key(label): i for i, label in enumerate(self.labels)}
         for label, space in both.items():
             if not isinstance(space, Space):
                 raise SpaceError(
@@ -43,6 +43,10 @@ class Choice:
     def subspace(self, label: Any) -> Space:
         """The space that an option opens."""
         return self.spaces[find_label(self._positions, label)]
+
+    def opened(self, value: Any) -> list[Space]:
+        """The spaces that are open at an option: the one that it opens."""
+        return [self.subspace(value)]
 
     def _check(self, value: Any) -> Any:
         """The label as it stands in the definition, or a ConfigError."""
@@ -75,7 +79,7 @@ class Choice:
         return hash(frozenset(self._options.items()))
 
     @cached_property
-    def _options(self) -> dict[Hashable, Space]:
+    def _options(self) -> dict[LabelKey, Space]:
         return dict(zip(self._positions, self.spaces, strict=True))
 
     def __repr__(self) -> str:

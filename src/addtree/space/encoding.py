@@ -17,6 +17,7 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.space.cells import Cells
 from addtree.space.feasibility import Feasibility
+from addtree.space.grid import Grid
 from addtree.space.parameters import Real
 from addtree.space.tree import Node
 
@@ -44,21 +45,18 @@ class Encoding:
         self.index = {name: j for j, name in enumerate(self.names)}
         domains: list[Any] = [space.variables[name] for name in self.names]
         self._domains = tuple(domains)
-        self.is_choice = np.array([name in choices for name in self.names], dtype=bool)
-        self.is_numeric = np.array(
-            [name not in choices and space.variables[name].is_number for name in self.names], dtype=bool
-        )
+        self.is_choice: Mask = np.array([name in choices for name in self.names], dtype=np.bool_)
+        numeric = [name not in choices and domain.is_number for name, domain in zip(self.names, domains, strict=True)]
+        self.is_numeric: Mask = np.array(numeric, dtype=np.bool_)
         # the number of codes of a categorical or choice column, 0 for a numeric one
-        self.n_codes = np.array(
-            [0 if numeric else len(d.labels) for d, numeric in zip(domains, self.is_numeric, strict=True)], dtype=int
-        )
+        self.n_codes = np.array([0 if n else len(d.labels) for n, d in zip(numeric, domains, strict=True)], dtype=int)
         # Numbers with few values are snapped to them: those on even grids all at once, others one column at a time.
-        self._grids = [d.grid if numeric else None for d, numeric in zip(domains, self.is_numeric, strict=True)]
-        even = [j for j, grid in enumerate(self._grids) if grid is not None and not grid.is_log]
-        self._even = np.array(even, dtype=np.intp)
-        self._intervals = np.array([grid.n - 1 for j in even if (grid := self._grids[j])], dtype=float)
+        self._grids: list[Grid | None] = [d.grid if n else None for n, d in zip(numeric, domains, strict=True)]
+        even = [(j, grid.n - 1) for j, grid in enumerate(self._grids) if grid is not None and not grid.is_log]
+        self._even = np.array([j for j, _ in even], dtype=np.intp)
+        self._intervals = np.array([n for _, n in even], dtype=float)
         self._log = [(j, grid) for j, grid in enumerate(self._grids) if grid is not None and grid.is_log]
-        self._coarse = [(j, d) for j, d in enumerate(domains) if isinstance(d, Real) and d.is_coarse]
+        self._coarse = {j: d for j, d in enumerate(domains) if isinstance(d, Real) and d.is_coarse}
         self.cells: dict[int, Cells] = {
             self.index[name]: self._domains[self.index[name]].cells for node in space.nodes for name, _ in node.openers
         }
@@ -106,8 +104,8 @@ class Encoding:
             X[:, self._even] = np.round(X[:, self._even] * self._intervals) / self._intervals
         for j, grid in self._log:
             X[:, j] = grid.codes(grid.positions(X[:, j]))
-        for j, real in self._coarse:
-            X[:, j] = [code if np.isnan(code) else real._encode(real._decode(code)) for code in X[:, j].tolist()]
+        for j, real in self._coarse.items():
+            X[:, j] = _to_floats(real, X[:, j])
         return X
 
     @cached_property
@@ -137,7 +135,9 @@ class Encoding:
     def from_uniform(self, column: int, u: Array) -> Array:
         """Codes of a numeric column from numbers in [0, 1]: uniform numbers make every value equally likely."""
         grid = self._grids[column]
-        return u if grid is None else grid.from_uniform(u)
+        if grid is not None:
+            return grid.from_uniform(u)
+        return _to_floats(self._coarse[column], u) if column in self._coarse else u
 
     def to_uniform(self, column: int, codes: Array) -> Array:
         """The opposite: numbers in [0, 1] that `from_uniform` maps to these codes."""
@@ -158,7 +158,7 @@ class Encoding:
         """Codes of an opener from numbers in [0, 1], all from its first to its last cell."""
         ends = np.array([self.cells[column].low[cells[0]], self.cells[column].high[cells[1]]])
         low, high = self.to_uniform(column, ends)
-        return np.clip(self.from_uniform(column, low + u * (high - low)), *ends)
+        return np.asarray(np.clip(self.from_uniform(column, low + u * (high - low)), *ends))
 
     # ------------------------------------------------------------------ the tree
 
@@ -223,14 +223,14 @@ class Encoding:
         X = self.snap(X)
         active = np.zeros(X.shape, dtype=bool)
         for i, reached in self.walk_rows(X, 0, np.arange(len(X))):
-            own = [*self.node_columns[i], *(j for j, _ in self.node_choices[i])]
+            own = np.array([*self.node_columns[i], *(j for j, _ in self.node_choices[i])], dtype=np.intp)
             lacking = reached[np.isnan(X[np.ix_(reached, own)]).any(axis=1)]
             if len(lacking) and donors is not None and rng is not None:
                 found = np.flatnonzero(self.inside(donors, i))
                 given = lacking[rng.random(len(lacking)) < donor_share] if len(found) else lacking[:0]
                 block = np.ix_(given, own)
                 X[block] = np.where(np.isnan(X[block]), donors[found[:1]][:, own], X[block]) if len(given) else X[block]
-            for j in own:
+            for j in own.tolist():
                 missing = lacking[np.isnan(X[lacking, j])]
                 if len(missing):
                     X[missing, j] = self._middle(j) if rng is None else self._random_codes(j, len(missing), rng)
@@ -308,7 +308,7 @@ class Encoding:
 
         What a step of a number opens takes the middle of its range.
         """
-        steps = []
+        steps: list[Array] = []
         for j in np.flatnonzero(~np.isnan(row) & ~self.is_choice):
             grid = self._grids[j]
             codes: list[float] = []
@@ -328,7 +328,7 @@ class Encoding:
             found[:, self._even] = np.round(X[:, self._even] * self._intervals) + 0.0
         for j, grid in self._log:
             found[:, j] = grid.positions(X[:, j]) + 0.0
-        for j, real in self._coarse:
+        for j, real in self._coarse.items():
             found[:, j] = [code if np.isnan(code) else real._decode(code) - real.low for code in X[:, j].tolist()]
         return [row.tobytes() for row in np.where(np.isnan(X), -1.0, found)]
 
@@ -337,7 +337,7 @@ class Encoding:
 
         def codes(j: int) -> list[float]:
             domain = self._domains[j]
-            return [domain._encode(value) for value in domain._values()]
+            return [domain._encode(value) for value in domain.values]
 
         return self.feasibility.filter(np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes)))
 
@@ -373,6 +373,11 @@ class Encoding:
             for j, children in self.node_openers[node]
             for o in self.cells[j].open[int(self.cells[j].of_codes(row[j]))]
         ]
+
+
+def _to_floats(real: Real, codes: Array) -> Array:
+    """The codes of the floats that are nearest to the given codes, in a range that holds few floats."""
+    return np.array([code if np.isnan(code) else real._encode(real._decode(code)) for code in codes.tolist()])
 
 
 def _with(row: Array, column: int, code: float) -> Array:

@@ -6,8 +6,8 @@ refused, because it does not equal itself and so could never be found again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from addtree.errors import ConfigError, SpaceError
 Scalar = str | int | float | bool | None
 """What JSON can hold as a single value."""
 
+LabelKey: TypeAlias = tuple[bool, Any]
+"""What labels are compared by; hashable."""
+
 _MAX_SHOWN = 20  # An error message lists at most this many labels.
 
 
-def label_key(value: Any) -> Hashable:
+def label_key(value: Any) -> LabelKey:
     """Equality of labels: as in Python, but True is not 1 (they would be in a dict)."""
     return (isinstance(value, (bool, np.bool_)), value)
 
@@ -34,7 +37,7 @@ def check_labels(labels: Iterable[Any], what: str) -> tuple[Any, ...]:
     out = tuple(map(plain_label, labels))
     if not out:
         raise SpaceError(f"{what} is empty; give at least one")
-    seen: set[Hashable] = set()
+    seen: set[LabelKey] = set()
     for label in out:
         try:
             twice = label_key(label) in seen
@@ -50,7 +53,7 @@ def check_labels(labels: Iterable[Any], what: str) -> tuple[Any, ...]:
     return out
 
 
-def find_label(positions: dict[Hashable, int], value: Any) -> int:
+def find_label(positions: dict[LabelKey, int], value: Any) -> int:
     """The position of a label, by its `label_key`, or a ConfigError that lists the labels."""
     try:
         found = positions.get(label_key(plain_label(value)))
@@ -58,7 +61,7 @@ def find_label(positions: dict[Hashable, int], value: Any) -> int:
         found = None
     if found is not None:
         return found
-    known = [label for _, label in positions]  # type: ignore[misc]
+    known = [label for _, label in positions]
     shown = ", ".join(map(repr, known[:_MAX_SHOWN])) + (", ..." if len(known) > _MAX_SHOWN else "")
     raise ConfigError(f"{value!r} is not one of {shown}")
 

@@ -179,11 +179,17 @@ class Number:
         key = self._nearest_key(code)
         return self._value(self.cells.clip_key(code, key) if self.opens else key)
 
+    def opened(self, value: Any) -> list[Space]:
+        """The spaces that are open at a value."""
+        spaces = list(self.opens.values())
+        return [spaces[o] for o in self.cells.open[self._cell(value)]] if spaces else []
+
     def _cell(self, value: Any) -> int:
         """The cell of a value."""
         return self.cells.of_key(self._key(value))
 
-    def _values(self) -> Iterator[Any]:
+    @property
+    def values(self) -> Iterator[Any]:
         """Every value, in ascending order."""
         return (self._value(k) for k in range(int(self.size)))
 

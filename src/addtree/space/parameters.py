@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -21,7 +21,7 @@ import numpy as np
 from addtree._numbers import as_float, is_number, is_whole
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.grid import MAX_VALUES, Grid
-from addtree.space.labels import check_labels, check_saveable, find_label, label_key
+from addtree.space.labels import LabelKey, check_labels, check_saveable, find_label, label_key
 from addtree.space.number import MIN_LOG_RANGE, Number, out_of_bounds, read_float, read_whole
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _decimal(value: float) -> Decimal:
 
 def _ordinal(value: float) -> int:
     """The number of a float among all floats in ascending order; zero is number 0."""
-    (bits,) = struct.unpack("<q", struct.pack("<d", value))
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
     return bits if bits >= 0 else -(bits & (2**63 - 1))
 
 
@@ -179,9 +179,11 @@ class Real(Number):
         value = self.low * (self.high / self.low) ** code if curved else self.low + code * (self.high - self.low)
         return float(min(max(value, self.low), self.high))
 
-    def _values(self) -> Iterator[float]:
+    @property
+    def values(self) -> Iterator[float]:
+        """Every value, in ascending order."""
         if self.grid is not None or self.is_constant:
-            yield from super()._values()
+            yield from super().values
             return
         value = self.low
         while value < self.high:
@@ -300,7 +302,7 @@ class Categorical:
         object.__setattr__(self, "values", check_labels(self.values, "Categorical values"))
 
     @cached_property
-    def _positions(self) -> dict[Hashable, int]:
+    def _positions(self) -> dict[LabelKey, int]:
         return {label_key(label): i for i, label in enumerate(self.values)}
 
     def __eq__(self, other: object) -> bool:
@@ -345,9 +347,9 @@ class Categorical:
         """The opposite."""
         return self.values[int(code) if self.grid is None else int(self.grid.positions(code))]
 
-    def _values(self) -> Iterator[Any]:
-        """Every value, in order."""
-        return iter(self.values)
+    def opened(self, value: Any) -> list[Space]:
+        """The spaces that are open at a value: none."""
+        return []
 
     @property
     def labels(self) -> tuple[Any, ...]:

@@ -100,7 +100,10 @@ class Tree(Generic[D]):
         cells: dict[str, tuple[tuple[int, ...], ...]] = {}
         while len(nodes) < len(found):
             location, children = found[len(nodes)]
-            parameters, choices, openers, constants = [], [], [], []
+            parameters: list[str] = []
+            constants: list[str] = []
+            choices: list[tuple[str, tuple[int, ...]]] = []
+            openers: list[tuple[str, tuple[int, ...]]] = []
             items = list(children.items())
             for name, given in items:
                 domain = domains.setdefault(name, given)
