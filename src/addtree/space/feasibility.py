@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from addtree.space.encoding import Encoding
 
 _DIFFERENCE = 1e-4  # Half the difference of codes from which the normal of a boundary is computed.
+_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no valid one was found.
 _MAX_CONFLICTS = 32  # The smallest set of conflicting rules is looked for among at most this many.
 
 
@@ -226,6 +227,8 @@ class Feasibility:
             rest = drawn[~valid][: settings.pool]
             changed, good = self.change(rest, rng, rounds=settings.long_rounds, enough=len(rest) // 2)
             found = np.concatenate([found, changed[good]])
+        if not len(found) and self._encoding.space.n_configs <= _ENUMERABLE:
+            found = self._encoding.enumerate()[: settings.pool]
         if not len(found):
             raise self._conflict()
         return found, float(np.mean(valid))

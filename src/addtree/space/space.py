@@ -135,7 +135,7 @@ class Space:
 
     @cached_property
     def n_paths(self) -> int:
-        """The exact number of paths, which are the distinct patterns of activity.
+        """The exact number of paths, which are the distinct patterns of activity, whatever the rules.
 
         Per choice it is a sum over options, per number a sum over the different sets of spaces that it opens, per node
         a product over both.
@@ -158,7 +158,10 @@ class Space:
 
     @cached_property
     def n_configs(self) -> float:
-        """The number of configurations; infinite if a path holds a real parameter or the number exceeds a float."""
+        """The number of configurations, whatever the rules.
+
+        It is infinite if a path holds a real parameter, or if the number exceeds a float.
+        """
         sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
         cells = {
             name: [1.0] * len(d.labels) if isinstance(d, (Choice, Categorical)) else d.cell_sizes
