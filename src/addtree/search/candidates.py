@@ -132,9 +132,11 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
             given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
+    X = np.concatenate(parts)
     if encoding.cells:
-        parts.append(_across_cells(observed, best, settings, rng))
-    return encoding.feasibility.candidates(np.concatenate(parts), rng)
+        X = encoding.repair(X, rng)  # a number that kept its value may open something else
+        X = np.concatenate([X, _across_cells(observed, best, settings, rng)])
+    return encoding.feasibility.candidates(X, rng)
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
