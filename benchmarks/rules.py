@@ -33,9 +33,9 @@ def conditional() -> at.Space:
         min_lr=at.Real(1e-6, 1e-1, log=True),
         epochs=at.Integer(10, 200, step=10),
         warmup=at.Integer(0, 200),
-        batch=at.Categorical([16, 32, 64, 128, 256], ordered=True),
+        batch=at.Categorical((16, 32, 64, 128, 256), ordered=True),
         width=at.Integer(8, 1024, log=True),
-        precision=at.Categorical(["half", "single", "double"], ordered=True),
+        precision=at.Categorical(("half", "single", "double"), ordered=True),
         layers=at.Integer(1, 6, opens={(3, 6): at.Space(dropout=at.Real(0, 0.9))}),
         optimizer=at.Choice(
             sgd=at.Space(momentum=at.Real(0, 1)),
@@ -46,7 +46,7 @@ def conditional() -> at.Space:
 
 def loss(config: dict[str, Any]) -> float:
     """A smooth function that asks for more than the rules admit."""
-    value = (math.log10(config["lr"]) + 2) ** 2 + (math.log10(config["min_lr"]) + 2) ** 2
+    value: float = (math.log10(config["lr"]) + 2) ** 2 + (math.log10(config["min_lr"]) + 2) ** 2
     value += 1 - config["epochs"] / 200 + (1 - config["warmup"] / 100) ** 2
     value += 0.3 * (10 - math.log2(config["width"])) + 0.2 * abs(math.log2(config["batch"]) - 7)
     value += 0.1 * config["layers"] + (config.get("dropout", 0.6) - 0.5) ** 2
