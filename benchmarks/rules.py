@@ -50,7 +50,8 @@ def loss(config: dict[str, Any]) -> float:
     value += 1 - config["epochs"] / 200 + (1 - config["warmup"] / 100) ** 2
     value += 0.3 * (10 - math.log2(config["width"])) + 0.2 * abs(math.log2(config["batch"]) - 7)
     value += 0.1 * config["layers"] + (config.get("dropout", 0.6) - 0.5) ** 2
-    return value + (0.2 + (config["momentum"] - 0.9) ** 2 if "momentum" in config else (config["beta1"] - 0.9) ** 2)
+    value += 0.2 + (config["momentum"] - 0.9) ** 2 if "momentum" in config else (config["beta1"] - 0.9) ** 2
+    return value
 
 
 def seconds_per_ask(space: at.Space, n_trials: int, seed: int) -> tuple[list[float], int]:
