@@ -10,4 +10,4 @@ def test_rules_are_shown_where_they_apply():
     inner = at.Space(y=at.Real(0, 1)).where("y < 0.5")
     space = at.Space(x=at.Real(0, 1), c=at.Choice(a=inner, b=at.Space())).where("x <= y")
     page = draw(build(space, evaluated(space, smooth, 4)))
-    assert page.index("where y &lt; 0.5") < page.index(">b<") < page.index("where x &lt;= y")
+    assert page.index("where y &lt; 0.5") < page.index('"label">b') < page.index("where x &lt;= y")

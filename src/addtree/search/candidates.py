@@ -11,6 +11,8 @@ from addtree._types import Array
 from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 
+_ROUNDS = 20  # Changes of a row in a neglected branch that rules exclude, at most.
+
 
 @dataclass(frozen=True)
 class CandidateSettings:
@@ -84,7 +86,7 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
     location = [j for j, _, _ in encoding.gates[node]]
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
-    rows = encoding.feasibility.candidates(rows, rng, keep=location)
+    rows = encoding.feasibility.candidates(rows, rng, keep=location, rounds=_ROUNDS)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 

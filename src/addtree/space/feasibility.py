@@ -197,13 +197,16 @@ class Feasibility:
             X[rows] = encoding.repair(X[rows], rng)
         return X
 
-    def candidates(self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = ()) -> Array:
-        """The valid rows, and some of the others with changes that make them valid."""
+    def candidates(
+        self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = (), rounds: int | None = None
+    ) -> Array:
+        """The valid rows, and some of the others with changes that make them valid; `keep` and `rounds` as above."""
         if not self.rules:
             return X
         valid = self.valid(X)
         bad = np.flatnonzero(~valid)[: self._settings.changed]
-        changed, good = self.change(X[bad], rng, rounds=self._settings.short_rounds, keep=keep)
+        rounds = self._settings.short_rounds if rounds is None else rounds
+        changed, good = self.change(X[bad], rng, rounds=rounds, keep=keep)
         return np.concatenate([X[valid], changed[good]])
 
     def complete(self, X: Array, rng: np.random.Generator) -> Array:
