@@ -138,3 +138,19 @@ def test_a_number_that_two_options_share_opens_what_its_kept_value_opens():
     for _ in range(10):
         for row in candidates(Observed(encoding, X, np.arange(2.0), set()), DEFAULT, rng):
             space.validate(encoding.decode(row))
+
+
+def test_candidates_satisfy_the_rules():
+    """Also those that a rule leaves little room for, and those inside one branch."""
+    space = SPACE.where("x < 0.1 or s < 0.1", "y + s <= 0.3", "z > 0.9")
+    encoding, rng = Encoding(space), np.random.default_rng(0)
+    X = encoding.sample(6, rng)
+    observed = Observed(encoding, X, np.arange(6.0), set())
+    found = encoding.snap(candidates(observed, DEFAULT, rng))
+    assert encoding.feasibility.valid(found).all()
+    assert len(found) > 200
+    for node in (1, 2, 3):
+        rows = encoding.snap(within_node(observed, node, DEFAULT, rng))
+        assert encoding.inside(rows, node).all()
+        assert encoding.feasibility.valid(rows).all()
+        assert len(rows) > 20

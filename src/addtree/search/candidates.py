@@ -11,6 +11,8 @@ from addtree._types import Array
 from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 
+_ROUNDS = 20  # Changes of a row in a neglected branch that rules exclude, at most.
+
 
 @dataclass(frozen=True)
 class CandidateSettings:
@@ -82,7 +84,9 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     """Candidates that all activate a node: around the best seen there, and others that are moved there."""
     encoding, ranked = observed.encoding, observed.ranked
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
+    location = [j for j, _, _ in encoding.gates[node]]
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
+    rows = encoding.feasibility.candidates(rows, rng, keep=location, rounds=_ROUNDS)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
@@ -90,7 +94,7 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     """Incumbents, the best ones more often, with some of their numbers and categories changed."""
     n = settings.near
     weights = 1.0 / (1.0 + np.arange(len(best)))
-    X = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
+    X = start = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
     width = rng.choice(settings.widths, size=(n, 1))
     n_active = np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1, keepdims=True)
     share = np.where(rng.random((n, 1)) < 0.5, 1.0, 2.0 / np.maximum(n_active, 2.0))  # all of them, or about two
@@ -100,7 +104,8 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
     X = np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
     # A number that moved may have opened something new, or closed something.
-    return encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
+    X = encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
+    return encoding.feasibility.toward(start, X)
 
 
 def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
@@ -129,10 +134,11 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
             given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
-    if not encoding.cells:
-        return np.concatenate(parts)
-    across_choices = encoding.repair(np.concatenate(parts), rng)  # a number that kept its value may open something else
-    return np.concatenate([across_choices, _across_cells(observed, best, settings, rng)])
+    X = np.concatenate(parts)
+    if encoding.cells:
+        X = encoding.repair(X, rng)  # a number that kept its value may open something else
+        X = np.concatenate([X, _across_cells(observed, best, settings, rng)])
+    return encoding.feasibility.candidates(X, rng)
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:

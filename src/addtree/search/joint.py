@@ -6,6 +6,7 @@ single steps of its integers and categories.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,9 @@ from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import Box, ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
+
+_PARTS, _REFINEMENTS = 32, 3  # A row beyond a rule is moved back to the boundary to within 32^-4 of its way.
+_BEYOND = 0.03  # Distance beyond the boundary, in units of the unit interval, at which its normal is measured.
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,10 @@ def maximize_jointly(
     search = search or JointSearch()
 
     def score(X: Array) -> tuple[Array, Array]:
-        """The rows that are new, and their acquisition."""
+        """The rows that are new and valid, and their acquisition."""
         keys = encoding.keys(X)
         first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in taken}
-        X = X[sorted(first.values())]
+        X = encoding.feasibility.filter(X[sorted(first.values())])
         return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
 
     X, value = score(encoding.snap(candidates))
@@ -83,8 +87,41 @@ def improve(
     starts = X[_different_branches(encoding, X, value, search.ascents)]
     box = Box(encoding.is_numeric & ~np.isnan(starts), *encoding.bounds(starts))
     moments = view.moments(starts, view.kernel.rows(starts).active)
-    improved, _ = ascend(acquisition_at(moments, acquisition), starts, box, steps=search.steps, enough=tolerance)
-    return encoding.snap(improved)
+    function = acquisition_at(moments, acquisition)
+    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
+    return _within_rules(function, encoding, starts, improved, box, search, tolerance)
+
+
+def _within_rules(
+    function: Callable[[Array], tuple[Array, Array]],
+    encoding: Encoding,
+    starts: Array,
+    improved: Array,
+    box: Box,
+    search: JointSearch,
+    tolerance: float | None,
+) -> Array:
+    """The improved rows, if all are valid. Else the last valid row on the way to each, and ascents along the boundary.
+
+    Such an ascent leaves out the part of the gradient that points out of the valid region. If the boundary is curved,
+    the ascent ends beyond it, and the last valid row on the way there is taken again.
+    """
+    feasibility = encoding.feasibility
+    outside = ~feasibility.valid(improved)
+    if not outside.any():
+        return improved
+    found = feasibility.toward(starts, improved, parts=_PARTS, refinements=_REFINEMENTS)
+    way = np.where(box.free & outside[:, None], improved - found, 0.0)
+    beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
+    normal = np.where(box.free & outside[:, None], feasibility.normals(beyond), 0.0)
+
+    def along(X: Array) -> tuple[Array, Array]:
+        value, gradient = function(X)
+        outward = np.sum(np.where(box.free, gradient, 0.0) * normal, axis=1, keepdims=True)
+        return value, gradient - np.maximum(outward, 0.0) * normal
+
+    moved = encoding.snap(ascend(along, found, box, steps=search.steps, enough=tolerance)[0])
+    return np.concatenate([found, feasibility.toward(starts, moved, parts=_PARTS, refinements=_REFINEMENTS)])
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:

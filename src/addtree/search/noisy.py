@@ -80,8 +80,10 @@ def top_two(
     """
     encoding = observed.encoding
     X = encoding.snap(np.concatenate([candidates, by_mean(observed, posterior).ranked[: settings.repeats]]))
+    X = X[encoding.feasibility.valid(X)]
     mean = posterior.predict(posterior.kernel.rows(X))[0]
     X = np.concatenate([X, improve(posterior, encoding, lowest, X, -mean, search=search)])
+    X = X[encoding.feasibility.valid(X)]
     first = {key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}
     X = X[sorted([i for key, i in first.items() if key not in observed.taken] or first.values())]
     mean, variance = posterior.predict(rows := posterior.kernel.rows(X))

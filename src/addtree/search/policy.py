@@ -172,7 +172,9 @@ def _decomposed_row(
 
     search = policy.vertices if additive else policy.rough
     row, _ = maximize_sum(view, observed.encoding, vertex_acquisition, rng, search=search)
-    return row, additive and observed.encoding.keys(row[None])[0] not in observed.taken
+    encoding = observed.encoding
+    is_new = encoding.keys(row[None])[0] not in observed.taken
+    return row, additive and is_new and bool(encoding.feasibility.valid(row[None])[0])
 
 
 def joint_acquisition(policy: Policy, posterior: Posterior, observed: Observed, turn: int) -> Acquisition:
