@@ -6,6 +6,7 @@ that is newer than this addtree is refused with a clear error.
 
     version 1  the first
     version 2  "inference" instead of "fit"; "run", the id that the trials of the run carry
+    version 3  "initial", the initial configurations that were not asked yet
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from addtree._files import write_text
 from addtree.errors import SaveFileError
 
-FORMAT, VERSION = "addtree optimizer", 2
+FORMAT, VERSION = "addtree optimizer", 3
 
 
 def _to_version_2(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,7 +28,11 @@ def _to_version_2(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**renamed, "run": None}
 
 
-_UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _to_version_2}
+def _to_version_3(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {**state, "initial": []}
+
+
+_UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _to_version_2, 2: _to_version_3}
 
 
 def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:

@@ -19,8 +19,9 @@ from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
-from addtree.search.design import DesignSettings, initial_design
+from addtree.search.design import DesignSettings, initial_design, next_row
 from addtree.search.policy import Policy, check_acquisition, suggest
+from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space
 from addtree.trials import Trial, TrialLog, checked_value
 
@@ -68,6 +69,9 @@ class Optimizer:
     inference    "map" (default) or "mle" (the paper's)
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
     n_initial    size of the initial design; by default enough to see every option
+    initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
+                 by the model once there is one. A parameter that is given implies the options that activate it. One
+                 that was told before, or is in the list twice, is skipped unless noise is declared above zero
     settings     for experiments with the model and the search; not part of the stable interface
     """
 
@@ -82,6 +86,7 @@ class Optimizer:
         inference: str = "map",
         noise: float | None = None,
         n_initial: int | None = None,
+        initial: Sequence[Config] = (),
         settings: Settings | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
@@ -101,6 +106,7 @@ class Optimizer:
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
+        self._initial = read_initial(self._encoding, initial)  # those that were not asked yet
         self._log = TrialLog(self._encoding)
         self._asks = 0
         self._surrogate: Surrogate | None = None
@@ -125,51 +131,92 @@ class Optimizer:
 
     def _ask_one(self) -> Trial:
         self._asks += 1
-        return self.expect(self.suggest(self._asks, keep_fit=True))
+        config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
+        return self.expect(config)
 
-    def suggest(self, turn: int, *, pending: Sequence[Config] = (), keep_fit: bool = False) -> dict[str, Any]:
+    def suggest(
+        self,
+        turn: int,
+        *,
+        pending: Sequence[Config] = (),
+        fixed: Config | Restriction | None = None,
+        keep_fit: bool = False,
+    ) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
         The randomness of a suggestion depends only on the seed and the turn. `ask` counts turns by itself. A caller
         that numbers its trials, in an order that several processes agree on, gives that number.
 
         pending   configurations that are being evaluated but were not asked for here; they are not recorded
+        fixed     a partial configuration: the suggestion is the best completion of it
         keep_fit  keep the model if it was fitted again, as `ask` does: later fits start from it. By default this is a
                   pure query: it changes no later answer
         """
-        row, surrogate = self._suggest(turn, self._encoding.encode(pending))
+        elsewhere = self._encoding.encode(pending)
+        if fixed is None:
+            config, surrogate, _ = self._next(turn, elsewhere)
+        else:
+            restriction = fixed if isinstance(fixed, Restriction) else Restriction.of(self._encoding, fixed)
+            row, surrogate = self._suggest(turn, elsewhere, restriction)
+            config = restriction.restore(self._encoding.decode(row))
         if keep_fit:
             self._surrogate = surrogate
-        return self._encoding.decode(row)
+        return config
+
+    def _next(self, turn: int, elsewhere: Array) -> tuple[dict[str, Any], Surrogate | None, tuple[Restriction, ...]]:
+        """The configuration to evaluate next, the model, and the initial configurations that remain after it."""
+        taken = self._taken(elsewhere)
+        repeats = bool(self._specification.noise)
+        for k, restriction in enumerate(self._initial):
+            row, surrogate = self._suggest(turn, elsewhere, restriction)
+            if repeats or self._encoding.keys(row[None])[0] not in taken:
+                return restriction.restore(self._encoding.decode(row)), surrogate, self._initial[k + 1 :]
+        row, surrogate = self._suggest(turn, elsewhere, None)
+        return self._encoding.decode(row), surrogate, ()
 
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
 
-    def _suggest(self, turn: int, elsewhere: Array) -> tuple[Array, Surrogate | None]:
+    def _taken(self, elsewhere: Array) -> set[bytes]:
+        """The keys of all trials, here and elsewhere."""
+        return self._log.taken.union(self._encoding.keys(elsewhere))
+
+    def _suggest(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate | None]:
         """The row to evaluate next, and the model as it was last fitted."""
-        rng, surrogate = self._rng(turn), self._surrogate
-        taken = self._log.taken.union(self._encoding.keys(elsewhere))
+        rng, surrogate, taken = self._rng(turn), self._surrogate, self._taken(elsewhere)
+        if restriction is not None and restriction.row is not None:
+            return restriction.row, surrogate
         known = len(self._log) + len(elsewhere)
         if known < self._n_initial:
-            row = np.asarray(self._design[known])
+            row = self._design_row(elsewhere, restriction, rng)
             if self._encoding.keys(row[None])[0] not in taken:
                 return row, surrogate
         elif self._log.done:
             X, y = self._observations()
             surrogate = self._fitted(X, y, rng)
             posterior = _conditioned(surrogate, X, y, [*self._log.pending_rows(), *elsewhere]).posterior
-            found = suggest(self._policy, posterior, Observed(self._encoding, X, y, taken), turn=turn, rng=rng)
+            observed = Observed(self._encoding, X, y, taken, restriction)
+            found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
             if found is not None:
                 return found, surrogate
-        return self._anything_new(taken, rng), surrogate
+        return self._anything_new(taken, restriction, rng), surrogate
 
-    def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array:
-        """A random row that is not taken; a taken one only if the space has no other."""
+    def _design_row(self, elsewhere: Array, restriction: Restriction | None, rng: np.random.Generator) -> Array:
+        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
+        known = [*self._log.rows, *elsewhere]
+        if restriction is None:
+            return np.asarray(self._design[len(known)])
+        X = np.array(known).reshape(len(known), self._encoding.n_columns)
+        return next_row(self._encoding, X, rng, restriction)
+
+    def _anything_new(self, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator) -> Array:
+        """A random row that is not taken; a taken one only if there is no other that agrees with the restriction."""
         encoding = self._encoding
         X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
+        X = X if restriction is None else restriction.conform(X, rng)
         new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
         return np.asarray(new[0] if new else X[0])
 
@@ -234,6 +281,7 @@ class Optimizer:
             "inference": specification.inference,
             "noise": None if specification.noise is None else float(specification.noise),
             "n_initial": self._n_initial,
+            "initial": [dict(restriction.values) for restriction in self._initial],
             "asks": self._asks,
             **self._log.to_dict(),
             "model": None if self._surrogate is None else self._surrogate.to_dict(),
@@ -245,7 +293,7 @@ class Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
         try:
-            options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+            options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
             optimizer._restore(state)
         except (KeyError, TypeError, ValueError, IndexError) as error:

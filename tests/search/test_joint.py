@@ -5,6 +5,7 @@ from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.problems import synthetic
 from addtree.search.acquisition import lowest
+from addtree.search.candidates import Observed
 from addtree.search.joint import _different_branches, maximize_jointly
 from tests.strategies import build, fitted
 
@@ -27,9 +28,8 @@ def test_an_integer_optimum_already_taken_gives_its_neighbour():
     X = encoding.encode([{"k": v} for v in (0, 5, 10)])
     hyper = Hyperparameters(np.ones(1), np.full(1, 0.5), 1e-6)
     posterior = Posterior.from_data(k, hyper, k.rows(X), np.array([1.0, -1.0, 1.0]))
-    row = maximize_jointly(
-        posterior, encoding, lowest, encoding.sample(50, np.random.default_rng(0)), set(encoding.keys(X))
-    )
+    observed = Observed(encoding, X, np.array([1.0, -1.0, 1.0]), set(encoding.keys(X)))
+    row = maximize_jointly(posterior, observed, lowest, encoding.sample(50, np.random.default_rng(0)))
     assert encoding.decode(row)["k"] in (4, 6)
 
 
@@ -43,11 +43,12 @@ def test_a_joint_search_ends_when_it_gains_less_than_the_tolerance():
 
     for tolerance in (None, np.inf):
         calls.append(0)
-        maximize_jointly(posterior, encoding, counted, X, set(), tolerance=tolerance)
+        maximize_jointly(posterior, Observed(encoding, X, np.zeros(20), set()), counted, X, tolerance=tolerance)
     assert calls[1] < calls[0]
 
 
 def test_every_candidate_taken_is_none():
     encoding, _k, posterior = fitted(Space(m=Categorical(["u", "v"])), "additive", n=3)
     X = encoding.enumerate()
-    assert maximize_jointly(posterior, encoding, lowest, X, set(encoding.keys(X))) is None
+    observed = Observed(encoding, X, np.zeros(len(X)), set(encoding.keys(X)))
+    assert maximize_jointly(posterior, observed, lowest, X) is None

@@ -114,8 +114,8 @@ def test_a_space_is_read_from_python_and_from_json(tmp_path: Path) -> None:
     python, stored = tmp_path / "some_space.py", tmp_path / "space.json"
     python.write_text("import addtree as at\nspace = at.Space(x=at.Real(0, 1))\n")
     stored.write_text(json.dumps(SPACE.to_dict()))
-    assert load_space(python) == Space(x=Real(0, 1))
-    assert load_space(stored) == SPACE
+    assert load_space(python) == (Space(x=Real(0, 1)), ())
+    assert load_space(stored) == (SPACE, ())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from addtree._optuna.codec import Declared, Inferred, Translation
+from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.trials import TrialHistory
 
@@ -20,6 +21,7 @@ class StudyState:
 
     history      the trials that were read
     model        None until some trial shows a parameter that varies
+    initial      the initial configurations
     suggestions  by the numbers of unfinished trials, the parameters that were suggested for them
     """
 
@@ -29,6 +31,7 @@ class StudyState:
         self._sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0  # The model minimises.
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
+        self.initial = InitialConfigs(settings.initial)
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._translate([])

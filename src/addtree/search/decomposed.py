@@ -23,6 +23,7 @@ from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,16 @@ def maximize_sum(
     rng: np.random.Generator,
     *,
     search: VertexSearch | None = None,
+    restriction: Restriction | None = None,
 ) -> tuple[Array, float]:
     """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
 
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
-    than the vertices' own and the options' offsets are left out.
+    than the vertices' own and the options' offsets are left out. Only rows that agree with the restriction count.
     """
     kernel = view.kernel
-    solved, u = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch())
+    codes = np.full(encoding.n_columns, np.nan) if restriction is None else restriction.codes
+    solved, u = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), codes)
     offset = _solve_offsets(view, encoding, acquisition)
     # A vertex may have its parameters in several nodes of a path; it counts at the node that holds its first one.
     worth = {kernel.terms[t].columns[0]: u[v] for v, t in enumerate(kernel.of_kind("main"))}
@@ -59,8 +62,10 @@ def maximize_sum(
 
     def best_sum(i: int, below: list[list[float]]) -> float:
         total = float(sum(worth.get(j, 0.0) for j in encoding.node_columns[i]))
-        for (j, _), sums in zip(encoding.node_choices[i], below, strict=True):
+        for (j, children), sums in zip(encoding.node_choices[i], below, strict=True):
             values = np.array([offset.get((j, o), 0.0) + value for o, value in enumerate(sums)])
+            if restriction is not None:
+                values[~restriction.possible[list(children)]] = -np.inf
             ties = (values == values.max()).nonzero()[0]  # options that were never seen are equal
             picks[i, j] = best = int(ties[0] if len(ties) == 1 else rng.choice(ties))
             total += float(values[best])
@@ -108,10 +113,12 @@ def _solve_vertices(
     acquisition: Callable[[Array], Acquisition],
     rng: np.random.Generator,
     search: VertexSearch,
+    codes: Array,
 ) -> tuple[Array, Array]:
     """The best values of every vertex's own parameters, in one row (D), and their acquisition (V), as one batch.
 
-    Vertices have no column in common, so row s of X holds the s-th start of every one of them.
+    Vertices have no column in common, so row s of X holds the s-th start of every one of them. A column whose code in
+    `codes` (D) is not NaN keeps that code.
     """
     kernel = view.kernel
     mains, vertex = kernel.of_kind("main"), _vertex_of_column(kernel)
@@ -126,6 +133,7 @@ def _solve_vertices(
         return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
 
     X = _random_starts(encoding, own, search.samples, rng)
+    X = np.where(np.isnan(X) | np.isnan(codes), X, codes)
     value, _ = worth(X)
     if search.ascents:
         best = np.argsort(-value, axis=1)[:, : search.ascents]  # V x ascents
@@ -133,7 +141,7 @@ def _solve_vertices(
         starts[:, own] = X[best[vertex[own]].T, own]
         _, moments = worth(starts)
         k = len(starts)
-        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
+        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric & np.isnan(codes), k, axis=0)
         function = acquisition_at(moments, acquisition(np.repeat(sizes, k)))
         improved = encoding.snap(ascend(function, starts, free, np.tile(np.arange(k), V))[0])
         X = np.concatenate([starts, improved])  # an optimum between two integers may round to less than its start

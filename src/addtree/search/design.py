@@ -12,6 +12,7 @@ import numpy as np
 
 from addtree._types import Array, Index
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,10 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
     return X
 
 
-def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
+def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction: Restriction | None = None) -> Array:
     """The next row of the design after the rows X: the rarest options, and numbers from the rarest strata.
+
+    The row agrees with the restriction, if there is one.
 
     >>> from addtree import Categorical, Space
     >>> encoding = Encoding(Space(c=Categorical(["a", "b"])))
@@ -81,13 +84,18 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
     for i, _ in encoding.walk(row):
         for j in encoding.node_columns[i]:
             seen = X[~np.isnan(X[:, j]), j]
-            if encoding.is_numeric[j]:
+            if restriction is not None and restriction.fixed[j]:
+                row[j] = restriction.codes[j]
+            elif encoding.is_numeric[j]:
                 u = _from_rarest_stratum(encoding.to_uniform(j, seen), encoding.size(j), rng)
                 row[j] = encoding.from_uniform(j, np.array([u]))[0]
             else:
                 row[j] = _rarest(seen, np.ones(encoding.n_codes[j]), rng)
         for j, options in encoding.node_choices[i]:
-            row[j] = _rarest(X[~np.isnan(X[:, j]), j], needed[list(options)], rng)
+            weights = needed[list(options)]
+            if restriction is not None:
+                weights = weights * restriction.possible[list(options)]
+            row[j] = _rarest(X[~np.isnan(X[:, j]), j], weights, rng)
     return row
 
 
@@ -110,8 +118,9 @@ def _deal(weights: Array, n: int, rng: np.random.Generator) -> Array:
 
 
 def _rarest(codes: Array, weights: Array, rng: np.random.Generator) -> float:
-    """An option that occurs in none of the codes, else the option furthest below its share."""
-    quotients = _quotients(np.bincount(codes.astype(int), minlength=len(weights)), weights)
+    """An option that occurs in none of the codes, else the option furthest below its share; none of weight zero."""
+    counts = np.bincount(codes.astype(int), minlength=len(weights))
+    quotients = np.where(weights > 0, _quotients(counts, np.where(weights > 0, weights, 1.0)), np.inf)
     return float(rng.choice(np.flatnonzero(quotients == quotients.min())))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from addtree._types import Array, Index
 from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import ascend
+from addtree.search.candidates import Observed
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
 
@@ -33,24 +34,27 @@ class JointSearch:
 
 def maximize_jointly(
     view: View,
-    encoding: Encoding,
+    observed: Observed,
     acquisition: Acquisition,
     candidates: Array,
-    taken: set[bytes],
     *,
     search: JointSearch | None = None,
     tolerance: float | None = None,
 ) -> Array | None:
     """The best row found from the candidates whose key is not taken; None if every candidate is taken.
 
+    The candidates agree with the restriction of `observed`, if there is one, and so does the row.
+
     tolerance  the ascent ends early when the acquisition no longer gains this much (see `ascend`)
     """
     search = search or JointSearch()
+    encoding, restriction = observed.encoding, observed.restriction
 
     def score(X: Array) -> tuple[Array, Array]:
         """The rows that are new, and their acquisition."""
+        X = X if restriction is None else X[restriction.agrees(X)]
         keys = encoding.keys(X)
-        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in taken}
+        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in observed.taken}
         X = X[sorted(first.values())]
         return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
 
@@ -59,6 +63,8 @@ def maximize_jointly(
         return None
     starts = X[_different_branches(encoding, X, value, search.ascents)]
     free = encoding.is_numeric & ~np.isnan(starts)
+    if restriction is not None:
+        free &= ~restriction.fixed
     moments = view.moments(starts, view.kernel.rows(starts).active)
     improved, _ = ascend(acquisition_at(moments, acquisition), starts, free, steps=search.steps, enough=tolerance)
     refined, refined_value = score(encoding.snap(improved))

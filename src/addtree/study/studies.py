@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._types import Config
 from addtree.errors import StudyError
 from addtree.optuna import AddTreeSampler
 from addtree.space.space import Space
@@ -19,6 +21,7 @@ from addtree.study.tickets import ERROR, is_lost
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
+_INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
 _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose objective asks for its parameters itself
 
 
@@ -26,14 +29,21 @@ _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose object
 
 
 def open_study(
-    storage: BaseStorage, name: str, space: Space | None, *, seed: int | None = None, maximize: bool = False
+    storage: BaseStorage,
+    name: str,
+    space: Space | None,
+    *,
+    seed: int | None = None,
+    maximize: bool = False,
+    initial: Sequence[Config] = (),
 ) -> optuna.Study:
     """Load the study of this name, or create it if there is none.
 
     Raises a StudyError if the study exists with another space or direction. The seed of an existing study is used
     unless another one is given.
 
-    space  the declared space; None for define-by-run
+    space    the declared space; None for define-by-run
+    initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
     direction = StudyDirection.MAXIMIZE if maximize else StudyDirection.MINIMIZE
     study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
@@ -48,7 +58,9 @@ def open_study(
             f"study {name!r} looks for the {'largest' if not maximize else 'smallest'} value; "
             f"{'add' if not maximize else 'leave out'} --maximize, or give the new study another name"
         )
-    study.sampler = AddTreeSampler(space, seed=attrs.get(_SEED) if seed is None else seed)
+    if space is not None and initial:
+        study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
+    study.sampler = AddTreeSampler(space, seed=attrs.get(_SEED) if seed is None else seed, initial=initial)
     return study
 
 
@@ -61,7 +73,8 @@ def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
         problem = "name a study" if name is None else f"there is no study {name!r}"
         raise StudyError(f"{problem}; the storage has {', '.join(map(repr, known)) or 'none'}")
     study = optuna.load_study(study_name=name, storage=storage)
-    study.sampler = AddTreeSampler(space_of(study), seed=study.user_attrs.get(_SEED))
+    initial = json.loads(study.user_attrs.get(_INITIAL, "[]"))
+    study.sampler = AddTreeSampler(space_of(study), seed=study.user_attrs.get(_SEED), initial=initial)
     return study
 
 

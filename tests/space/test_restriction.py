@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from addtree import Categorical, Choice, ConfigError, Integer, OptionError, Real, Space
+from addtree.space.restriction import Restriction, read_initial
+
+gamma = Real(0, 1)
+SPACE = Space(
+    x=Real(0, 1),
+    model=Choice(
+        svm=Space(
+            C=Real(1e-3, 1e3, log=True), kernel=Choice(linear=Space(), rbf=Space(gamma=gamma), poly=Space(gamma=gamma))
+        ),
+        gp=Space(gamma=gamma),
+        forest=Space(trees=Integer(1, 9), criterion=Categorical(["gini", "entropy"])),
+    ),
+)
+
+
+def completions(partial, **options):
+    rng = np.random.default_rng(0)
+    restriction = Restriction.of(SPACE.encoding, partial, **options)
+    X = restriction.conform(SPACE.encoding.sample(300, rng), rng)
+    return [restriction.restore(SPACE.encoding.decode(row)) for row in X]
+
+
+def test_a_given_parameter_implies_the_option_that_activates_it():
+    assert {config["model"] for config in completions({"trees": 3})} == {"forest"}
+    assert {config["model"] for config in completions({"kernel": "linear"})} == {"svm"}
+
+
+def test_where_several_options_activate_it_the_choice_is_left_to_the_completion():
+    found = {(config["model"], config.get("kernel")) for config in completions({"gamma": 0.5})}
+    assert found == {("svm", "rbf"), ("svm", "poly"), ("gp", None)}
+    found = {(config["model"], config["kernel"]) for config in completions({"gamma": 0.5, "C": 3})}
+    assert found == {("svm", "rbf"), ("svm", "poly")}
+
+
+def test_an_optional_value_counts_where_the_parameter_is_active():
+    found = completions({"gamma": 0.5, "x": 0.25}, optional=["gamma"])
+    assert {config["model"] for config in found} == {"svm", "gp", "forest"}
+    assert {config.get("gamma") for config in found} == {0.5, None}
+    assert {config["x"] for config in found} == {0.25}
+
+
+def test_given_values_are_kept_to_the_last_digit():
+    values = [v for v in (0.1, 0.3, 0.7, 7.7) if _round_trip(v) != v]
+    assert values
+    for value in values:
+        assert {config["C"] for config in completions({"C": value})} == {value}
+
+
+def _round_trip(value):
+    return SPACE.encoding.decode_value("C", SPACE.encoding.encode_value("C", value))
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"x": 2}, ["parameter 'x': 2.0 is out of bounds [0.0, 1.0]", "use a value inside"]),
+        ({"trees": "many"}, ["parameter 'trees': 'many' is not a whole number"]),
+        ({"model": "tree"}, ["parameter 'model': 'tree' is not one of 'svm', 'gp', 'forest'"]),
+        ({"tres": 3}, ["parameter 'tres' = 3 is unknown", "did you mean 'trees'?"]),
+        (
+            {"x": 0.5, "trees": 3, "C": 2},
+            ["parameters 'trees' = 3 and 'C' = 2.0 are never active together", "when model='forest'", "leave one"],
+        ),
+        ({"model": "svm", "trees": 3}, ["'model' = 'svm' and 'trees' = 3", "never active together"]),
+        ({"kernel": "linear", "gamma": 0.5}, ["'kernel' = 'linear' and 'gamma' = 0.5"]),
+        (["x"], ["a configuration is a mapping"]),
+    ],
+)
+def test_an_invalid_entry_is_named(entry, words):
+    with pytest.raises(ConfigError) as caught:
+        read_initial(SPACE.encoding, [{"x": 0.5}, entry])
+    for word in ["initial[1]: ", *words]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("initial", [{"x": 0.5}, "x", None, 3])
+def test_initial_configurations_are_a_list(initial):
+    with pytest.raises(OptionError, match="must be a list of configurations"):
+        read_initial(SPACE.encoding, initial)
