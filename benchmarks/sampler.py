@@ -122,16 +122,17 @@ def border() -> None:
 
 
 FREE, FIXED_TRIALS = 30, 10  # Free trials, and trials with fixed parameters after them.
-FIXED: tuple[dict[str, Any], ...] = ({"x1": 1}, {"x3": 1}, {"x6": 0.5}, {"r8": 0.9})
+FIXED: tuple[dict[str, Any], ...] = ({"x1": 1}, {"x1": 1, "x3": 1}, {"x1": 1, "x3": 0, "x6": 0.5}, {"x1": 0, "r8": 0.9})
 
 
 def fixed() -> None:
     """Free trials, then trials that a user enqueued with some of their parameters.
 
-    The first three belong to branches that are worse than the best one, the last to a bad value of a shared parameter.
+    The first three are in branches that are worse than the best one, the last has a bad value of a parameter. All
+    options on the way are given, because TPE does not infer them.
     """
     print(f"\nbest of {FIXED_TRIALS} partly fixed trials after {FREE} free ones, mean of {SEEDS} seeds")
-    print("fixed            " + "".join(f"{method:>18}" for method in FIXED_METHODS) + "   seeds won against TPE")
+    print(f"{'fixed':<30}" + "".join(f"{method:>18}" for method in FIXED_METHODS) + "   seeds won against TPE")
     for given in FIXED:
         best = {
             method: np.array([_best_of_fixed(make(seed), given) for seed in range(SEEDS)])
@@ -139,7 +140,7 @@ def fixed() -> None:
         }
         won = [int(np.sum(best[method] < best["TPE"])) for method in ("space=", "define-by-run")]
         means = "".join(f"{np.mean(found):18.4f}" for found in best.values())
-        print(f"{given!s:<17}{means}   {won[0]} and {won[1]}", flush=True)
+        print(f"{given!s:<30}{means}   {won[0]} and {won[1]}", flush=True)
 
 
 FIXED_METHODS: dict[str, Callable[[int], BaseSampler]] = {

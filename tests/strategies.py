@@ -88,7 +88,11 @@ def build(space: Space, covariance: str) -> tuple[Encoding, Kernel]:
 def key(encoding: Encoding, term: Term) -> tuple[Any, ...]:
     """A name for a term that does not depend on the order of parameters and options."""
     names = encoding.names
-    gate = [(names[j], repr(encoding.decode_value(names[j], o))) for j, o in term.gate if o != ACTIVE]
+    gate = [
+        (names[j], repr(encoding.decode_value(names[j], o)), repr(encoding.decode_value(names[j], p)))
+        for j, o, p in term.gate
+        if (o, p) != ACTIVE
+    ]
     return (term.kind, tuple(sorted(names[j] for j in term.columns)), tuple(sorted(gate)))
 
 

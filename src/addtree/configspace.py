@@ -26,7 +26,8 @@ from ConfigSpace.exceptions import ForbiddenValueError
 
 from addtree.errors import SpaceError
 from addtree.space.assembly import MAX_OPTIONS, Gate, Parents, assemble_strictly
-from addtree.space.parameters import Categorical, Integer, Parameter, Real, Scalar
+from addtree.space.labels import Scalar
+from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
 

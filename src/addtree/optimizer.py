@@ -22,7 +22,7 @@ from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design, next_row
 from addtree.search.policy import Policy, check_acquisition, suggest
 from addtree.space.restriction import Restriction, read_initial
-from addtree.space.space import Space
+from addtree.space.space import Space, check_space
 from addtree.trials import Trial, TrialLog, checked_value
 
 _log = logging.getLogger("addtree")
@@ -95,7 +95,7 @@ class Optimizer:
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
-        self.space = space
+        self.space = check_space(space)
         self.maximize = bool(maximize)
         self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         self._specification = Specification(covariance, inference, noise, settings.transform, settings.priors)

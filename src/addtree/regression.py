@@ -15,7 +15,7 @@ from addtree.model.kernel import Hyperparameters
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.space.encoding import Encoding
-from addtree.space.space import Space
+from addtree.space.space import Space, check_space
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
 
@@ -50,7 +50,7 @@ class AddTreeGP:
         noise: float | None = None,
         seed: int = 0,
     ) -> None:
-        self.space = space
+        self.space = check_space(space)
         self._specification = Specification(covariance, inference, noise)
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)

@@ -16,7 +16,7 @@ def described(space, covariance):
         (
             term.kind,
             tuple(sorted(encoding.names[j] for j in term.columns)),
-            tuple((encoding.names[j], o) for j, o in term.gate if o != ACTIVE),
+            tuple((encoding.names[j], low) for j, low, high in term.gate if (low, high) != ACTIVE),
             term.smooth,
         )
         for term in make_terms(encoding, covariance)
@@ -72,7 +72,8 @@ def test_a_choice_found_in_two_places_is_told_apart_by_the_way_there():
     for config in ({"c": "a", "y": 0.5, "k": "u", "w": 0.5}, {"c": "b", "z": 0.5, "k": "v"}):
         x = encoding.encode([config])[0]
         for term in make_terms(encoding, "additive+interactions"):
-            if all(x[j] == o for j, o in term.gate if o != ACTIVE) and all(o != ACTIVE for _, o in term.gate):
+            gated = [condition for condition in term.gate if condition[1:] != ACTIVE]
+            if len(gated) == len(term.gate) and all(low <= x[j] <= high for j, low, high in gated):
                 assert not any(x[j] != x[j] for j in term.columns), term.label  # no term reads what is inactive
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 
 
 def bowl(centre):
@@ -18,14 +18,14 @@ def bowl(centre):
 def test_every_point_finds_the_top():
     rng = np.random.default_rng(0)
     X, centre = rng.random((5, 3)), np.array([0.2, 0.7, 0.4])
-    found, value = ascend(bowl(centre), X, np.ones((5, 3), dtype=bool))
+    found, value = ascend(bowl(centre), X, Box(np.ones((5, 3), dtype=bool)))
     np.testing.assert_allclose(found, np.tile(centre, (5, 1)), atol=1e-5)
     np.testing.assert_allclose(value, 0.0, atol=1e-8)
 
 
 def test_the_box_is_kept_and_its_edge_found():
     centre = np.array([1.7, 0.5, -0.3])
-    found, _ = ascend(bowl(centre), np.full((1, 3), 0.4), np.ones((1, 3), dtype=bool))
+    found, _ = ascend(bowl(centre), np.full((1, 3), 0.4), Box(np.ones((1, 3), dtype=bool)))
     np.testing.assert_allclose(found, [[1.0, 0.5, 0.0]], atol=1e-5)
 
 
@@ -33,7 +33,7 @@ def test_only_free_entries_move_and_nothing_given_is_changed():
     X = np.array([[0.9, 0.1, np.nan], [0.9, 2.0, 0.3]])
     before = X.copy()
     free = np.array([[True, False, False], [True, False, True]])
-    found, _ = ascend(bowl(np.array([0.2, 0.5, 0.6])), X, free)
+    found, _ = ascend(bowl(np.array([0.2, 0.5, 0.6])), X, Box(free))
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(found[~free], X[~free])
     np.testing.assert_allclose(found[free], [0.2, 0.2, 0.6], atol=1e-5)
@@ -47,7 +47,7 @@ def test_never_worse_than_the_start_and_the_value_is_that_of_the_point(steps):
         return np.sum(np.sin(37 * X) + np.cos(11 * X[:, ::-1]), axis=1), 37 * np.cos(37 * X) - 11 * np.sin(11 * X)
 
     X = rng.random((20, 4))
-    found, value = ascend(rough, X, np.ones(X.shape, dtype=bool), steps=steps)
+    found, value = ascend(rough, X, Box(np.ones(X.shape, dtype=bool)), steps=steps)
     assert np.all(value >= rough(X)[0])
     np.testing.assert_allclose(rough(found)[0], value)
     assert found.min() >= 0.0
@@ -56,13 +56,13 @@ def test_never_worse_than_the_start_and_the_value_is_that_of_the_point(steps):
 
 def test_nothing_to_move():
     X = np.array([[0.5, np.nan]])
-    found, _ = ascend(bowl(np.zeros(2)), X, np.zeros((1, 2), dtype=bool))
+    found, _ = ascend(bowl(np.zeros(2)), X, Box(np.zeros((1, 2), dtype=bool)))
     np.testing.assert_array_equal(found, X)
 
 
 def test_a_flat_function_stays_where_it_is():
     X = np.full((2, 2), 0.3)
-    found, value = ascend(lambda X: (np.ones(len(X)), np.zeros_like(X)), X, np.ones(X.shape, dtype=bool))
+    found, value = ascend(lambda X: (np.ones(len(X)), np.zeros_like(X)), X, Box(np.ones(X.shape, dtype=bool)))
     np.testing.assert_array_equal(found, X)
     np.testing.assert_array_equal(value, [1.0, 1.0])
 
@@ -75,7 +75,7 @@ def test_points_that_share_a_row_climb_each_on_its_own():
         return -((X[0] - centre) ** 2), -2.0 * (X - centre)
 
     free = np.eye(2, dtype=bool)
-    found, value = ascend(function, np.full((1, 2), 0.5), free, np.zeros(2, dtype=np.intp))
+    found, value = ascend(function, np.full((1, 2), 0.5), Box(free), np.zeros(2, dtype=np.intp))
     np.testing.assert_allclose(found, [centre], atol=1e-5)
     np.testing.assert_allclose(value, 0.0, atol=1e-8)
 
@@ -95,9 +95,9 @@ def test_rivals_stop_when_the_best_has_arrived():
     rng = np.random.default_rng(0)
     X, centre, free = rng.random((5, 3)), np.array([0.2, 0.7, 0.4]), np.ones((5, 3), dtype=bool)
     to_the_end, every = counting(bowl(centre))
-    ascend(to_the_end, X, free)
+    ascend(to_the_end, X, Box(free))
     as_rivals, fewer = counting(bowl(centre))
-    _, value = ascend(as_rivals, X, free, enough=0.01)
+    _, value = ascend(as_rivals, X, Box(free), enough=0.01)
     assert len(fewer) < len(every)
     np.testing.assert_allclose(value.max(), 0.0, atol=0.01)
 
@@ -109,7 +109,7 @@ def test_a_rival_that_can_still_win_goes_on():
         low, slope = 1.0 - (X[:, 0] - 0.5) ** 2, 3.0 * X[:, 0]
         return np.array([low[0], slope[1]]), np.array([-2.0 * (X[0] - 0.5), np.full(1, 3.0)])
 
-    _, value = ascend(function, np.array([[0.5], [0.0]]), np.ones((2, 1), dtype=bool), enough=0.01)
+    _, value = ascend(function, np.array([[0.5], [0.0]]), Box(np.ones((2, 1), dtype=bool)), enough=0.01)
     np.testing.assert_allclose(value, [1.0, 3.0])
 
 
@@ -120,5 +120,5 @@ def test_a_rival_that_cannot_win_holds_up_nobody():
         return np.array([0.0, -1e6 + X[1, 0]]), np.array([[0.0], [1.0]])
 
     counted, seen = counting(function)
-    ascend(counted, np.array([[0.5], [0.0]]), np.ones((2, 1), dtype=bool), enough=0.01)
+    ascend(counted, np.array([[0.5], [0.0]]), Box(np.ones((2, 1), dtype=bool)), enough=0.01)
     assert len(seen) < 10

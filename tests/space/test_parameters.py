@@ -67,18 +67,18 @@ def test_log_scale_is_uniform_in_orders_of_magnitude():
 
 def test_every_value_of_an_integer_has_its_own_cell():
     u = (np.arange(5000) + 0.5) / 5000
-    values = [Integer(0, 4)._decode(code) for code in Integer(0, 4)._from_uniform(u)]
+    values = [Integer(0, 4)._decode(code) for code in Integer(0, 4).grid.from_uniform(u)]
     assert np.bincount(values).tolist() == [1000] * 5
     log = Integer(1, 100, log=True)
-    values = np.array([log._decode(code) for code in log._from_uniform(u)])
+    values = np.array([log._decode(code) for code in log.grid.from_uniform(u)])
     assert set(values) >= {1, 2, 100}
     assert np.mean(values <= 10) == pytest.approx(np.log(10.5 / 0.5) / np.log(100.5 / 0.5), abs=1e-3)
 
 
 @pytest.mark.parametrize("integer", [Integer(0, 1), Integer(-3, 9), Integer(1, 500, log=True), Integer(7, 2**53)])
 def test_a_cell_of_an_integer_contains_its_own_centre(integer):
-    codes = integer._from_uniform(np.linspace(0, 1, 301))
-    np.testing.assert_allclose(integer._from_uniform(integer._to_uniform(codes)), codes, atol=1e-12)
+    codes = integer.grid.from_uniform(np.linspace(0, 1, 301))
+    np.testing.assert_allclose(integer.grid.from_uniform(integer.grid.to_uniform(codes)), codes, atol=1e-12)
 
 
 def test_categories_round_trip_and_true_is_not_one():
@@ -110,9 +110,25 @@ def test_sizes():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Real(1, 1), ["Real(1.0, 1.0)", "low must be less than high", "widen"]),
         (lambda: Real(2, 1), ["Real(2.0, 1.0)", "swap"]),
-        (lambda: Integer(5, 5), ["Integer(5, 5)", "low must be less than high"]),
+        (lambda: Integer(5, 4), ["Integer(5, 4)", "low must not exceed high", "swap"]),
+        (lambda: Real(0, 1, log="false"), ["log must be True or False", "'false'"]),
+        (lambda: Integer(1, 9, log=1), ["log must be True or False", "1"]),
+        (lambda: Real(0, 1, step=0.3), ["step=0.3", "not on the grid", "change high or step"]),
+        (lambda: Real(0, 1, step=2), ["not on the grid"]),
+        (lambda: Integer(0, 10, step=3), ["Integer(0, 10, step=3)", "not on the grid"]),
+        (lambda: Integer(1, 9, step=2, log=True), ["log=True, step=2", "leave one out"]),
+        (lambda: Real(1, 9, step=1, log=True), ["log=True, step=1.0", "leave one out"]),
+        (lambda: Real(0, 1, step=0), ["step=0.0", "greater than zero"]),
+        (lambda: Integer(0, 4, step=-2), ["step=-2", "greater than zero"]),
+        (lambda: Integer(0, 4, step=0.5), ["step of Integer", "whole number"]),
+        (lambda: Real(0, 1, step="a"), ["step of Real", "'a'"]),
+        (lambda: Real(1e16, 1e16 + 8, step=0.5), ["floats cannot tell", "larger steps"]),
+        (lambda: Real(0, 1, step=1e-17), ["floats cannot tell"]),
+        (lambda: Integer(1, 2**60, log=True), ["2^53"]),
+        (lambda: Integer(1, 2**50, log=True), ["log scale", "use Real"]),
+        (lambda: Integer(0, 10**5000), ["high of Integer", "finite", "digits"]),
+        (lambda: Categorical(["a", "b"], ordered="yes"), ["ordered must be True or False", "'yes'"]),
         (lambda: Real(0, 1, log=True), ["log=True", "low > 0", "leave log out"]),
         (lambda: Real(-1, 1, log=True), ["-1.0", "low > 0"]),
         (lambda: Integer(0, 9, log=True), ["Integer(0, 9, log=True)", "low > 0"]),
@@ -131,8 +147,8 @@ def test_sizes():
         (lambda: Categorical(3), ["3", "list"]),
         (lambda: Categorical(["a", "b", "a"]), ["'a'", "twice", "remove"]),
         (lambda: Categorical([1, 1.0]), ["1.0", "twice"]),
-        (lambda: Categorical([(1, 2)]), ["(1, 2)", "string, number, bool or None"]),
-        (lambda: Categorical([math.nan]), ["nan"]),
+        (lambda: Categorical([[1, 2]]), ["[1, 2]", "not hashable", "tuple"]),
+        (lambda: Categorical([math.nan]), ["nan", "does not equal itself", "None"]),
     ],
 )
 def test_a_domain_that_cannot_work_says_what_to_do(make, words):

@@ -112,7 +112,9 @@ def test_every_option_is_drawn_alike(space):
 
 def test_the_linear_representation_of_the_paper():
     """Appendix A: two configurations on different paths have unequal tags below the root."""
-    space = Space(r=Real(-1, 1), t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1), k=Categorical(["x"]))}))
+    space = Space(
+        r=Real(-1, 1), t=Choice({1: Space(a=Real(-1, 1)), 2: Space(b=Real(-1, 1), k=Categorical(["x", "y"]))})
+    )
     L = space.linearize([{"r": 0.5, "t": 1, "a": -0.5}, {"r": 0.25, "t": 2, "b": 0.0, "k": "x"}])
     nan = np.nan
     np.testing.assert_array_equal(L, [[0, 0.5, 0, -0.5, nan, nan, nan], [0, 0.25, nan, nan, 1, 0.0, 0.0]])
@@ -136,7 +138,6 @@ def test_forms_of_labels_that_are_no_strings():
         (lambda: Choice(), ["Choice options", "empty", "at least one"]),
         (lambda: Choice({}), ["empty"]),
         (lambda: Choice(a=3), ["'a'", "must open a Space", "Space()"]),
-        (lambda: Choice({(1, 2): Space()}), ["(1, 2)", "string, number, bool or None"]),
         (lambda: Choice({"a": Space()}, a=Space()), ["'a'", "twice"]),
         (lambda: Choice(["a", "b"]), ["Choice", "mapping"]),
         (lambda: Space(x=3), ["'x'", "Real, Integer, Categorical or Choice", "3"]),
@@ -203,7 +204,7 @@ def test_a_configuration_is_a_mapping(space):
         ({"x": 3}, ["'x'", "'type'"]),
         ({"x": {"type": "complex"}}, ["'x'", "'complex'", "'real', 'integer', 'categorical' or 'choice'"]),
         ({"x": {"type": "real", "low": 0}}, ["'x'", "high"]),
-        ({"x": {"type": "real", "low": 1, "high": 0}}, ["'x'", "low must be less than high"]),
+        ({"x": {"type": "real", "low": 1, "high": 0}}, ["'x'", "low must not exceed high"]),
         ({"x": {"type": "real", "low": 0, "high": 1, "step": 2}}, ["'x'", "step"]),
         ({"x": {"type": "categorical", "values": 3}}, ["'x'", "3"]),
         ({"c": {"type": "choice", "options": ["a", "b"]}}, ["'c'", "choice"]),

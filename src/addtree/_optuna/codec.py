@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol, TypeAlias
@@ -26,6 +27,8 @@ from addtree.space.space import Choice, Space
 _MAX_CHANGES = 2
 """A range that changed at most this often, never back to an earlier one, was edited by the user. Any other range that
 changes depends on another parameter."""
+
+_MAX_EXACT = 2**53  # Floats represent every whole number up to this one.
 
 Distribution: TypeAlias = CategoricalDistribution | FloatDistribution | IntDistribution
 """The distributions that Optuna has."""
@@ -48,26 +51,37 @@ def to_distribution(domain: Parameter | Choice) -> Distribution:
     IntDistribution(high=9, log=False, low=1, step=1)
     """
     if isinstance(domain, Real):
-        return FloatDistribution(domain.low, domain.high, log=domain.log)
+        return FloatDistribution(domain.low, domain.high, log=domain.log, step=domain.step)
     if isinstance(domain, Integer):
-        return IntDistribution(domain.low, domain.high, log=domain.log)
+        return IntDistribution(domain.low, domain.high, log=domain.log, step=domain.step or 1)
     return CategoricalDistribution(domain.labels)
 
 
 def to_domain(distribution: BaseDistribution) -> Parameter:
     """The domain that holds the values of a distribution, or a SpaceError if a domain cannot hold them.
 
-    A domain has no step: it holds the whole range. It cannot hold a single number, or a category that is not a scalar.
-
     >>> to_domain(CategoricalDistribution(["a", "b"]))
-    Categorical(values=('a', 'b'))
+    Categorical(['a', 'b'])
+    >>> to_domain(FloatDistribution(0, 1, step=0.25))
+    Real(0.0, 1.0, step=0.25)
     """
     d = narrow_type(distribution)
     if isinstance(d, CategoricalDistribution):
         return Categorical(tuple(d.choices))
     if isinstance(d, IntDistribution):
-        return Integer(d.low, d.high, log=d.log)
-    return Real(d.low, d.high, log=d.log)
+        return Integer(d.low, d.high, log=d.log, step=None if d.step == 1 else d.step)
+    return Real(d.low, d.high, log=d.log, step=d.step)
+
+
+def restore(domain: Parameter | Choice, value: Any) -> Any:
+    """A value that Optuna stored, or the nearest value of its domain if Optuna rounded it.
+
+    Optuna stores whole numbers as floats, which represent all of them only up to 2^53.
+    """
+    if not isinstance(domain, Integer) or not isinstance(value, int) or abs(value) <= _MAX_EXACT:
+        return value
+    step = domain.step or 1
+    return domain.low + step * min(max((2 * (value - domain.low) + step) // (2 * step), 0), domain.size - 1)
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,8 @@ class Codec:
         d = narrow_type(self.distribution)
         if isinstance(d, CategoricalDistribution):
             return len(d.choices)
+        if isinstance(d, IntDistribution):
+            return (d.high - d.low) // d.step + 1
         return math.inf if d.step is None else round((d.high - d.low) / d.step) + 1
 
     @property
@@ -120,8 +136,9 @@ class Codec:
         try:
             if isinstance(d, CategoricalDistribution):
                 return int(d.to_internal_repr(value))
-            position: int = round((value - d.low) / (d.step or 1))
-            return position
+            if isinstance(d, IntDistribution):
+                return int((2 * (round(value) - d.low) + d.step) // (2 * d.step))
+            return int(round((value - d.low) / (d.step or 1)))
         except (TypeError, ValueError, OverflowError):
             raise ConfigError(f"{value!r} is not a value of {d}") from None
 
@@ -184,7 +201,13 @@ class Declared:
 
     def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
         """The parameters that the space has, as they are."""
-        return self.space.validate({name: value for name, value in params.items() if name in self.space.variables})
+        variables = self.space.variables
+        config = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
+        with suppress(KeyError, TypeError, ConfigError):  # `validate` says what is wrong
+            for node in self.space.active_nodes(config):
+                for name in node.constants:  # the code need not ask for them
+                    config.setdefault(name, self.space.encoding.decode_value(name, 0.0))
+        return self.space.validate(config)
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The configuration as it is."""
@@ -277,7 +300,7 @@ class Inferred:
         if name not in params:
             return self._defaults[name]
         if name not in self._has_positions:
-            return params[name]
+            return restore(self.space.variables[name], params[name])
         try:
             return self._codecs[name].position(params[name])
         except ConfigError as error:

@@ -20,9 +20,11 @@ def nearest_value(distribution: BaseDistribution, value: Any) -> Any:
     if isinstance(value, (str, bool)) or value is None:
         return None
     value = min(max(value, d.low), d.high)
+    if isinstance(d, IntDistribution):  # in whole numbers, because floats do not represent large ones
+        return min(d.low + (2 * (round(value) - d.low) + d.step) // (2 * d.step) * d.step, d.high)
     if d.step is not None:
         value = d.low + round((value - d.low) / d.step) * d.step
-    return min(int(value) if isinstance(d, IntDistribution) else float(value), d.high)
+    return min(float(value), d.high)
 
 
 def draw_value(distribution: BaseDistribution, counts: Mapping[float, int], rng: np.random.Generator) -> Any:
@@ -39,9 +41,9 @@ def draw_value(distribution: BaseDistribution, counts: Mapping[float, int], rng:
         return nearest_value(d, _log_uniform(d, u))
     if d.step is None:
         return float(d.low + u * (d.high - d.low))
-    position = int(rng.integers(round((d.high - d.low) / d.step) + 1))
-    value = d.low + position * d.step
-    return value if isinstance(d, IntDistribution) else nearest_value(d, value)
+    if isinstance(d, IntDistribution):
+        return d.low + int(rng.integers((d.high - d.low) // d.step + 1)) * d.step
+    return nearest_value(d, d.low + int(rng.integers(round((d.high - d.low) / d.step) + 1)) * d.step)
 
 
 def _log_uniform(d: FloatDistribution | IntDistribution, u: float) -> float:

@@ -49,8 +49,11 @@ class StudyModel:
         self._restart()
 
     def retranslate(self, translation: Translation) -> None:
-        """Use another translation from now on. If its space differs, every trial has to be told again."""
-        changed = self.translation.space != translation.space
+        """Use another translation from now on. If its space differs, every trial has to be told again.
+
+        The order of parameters counts as a difference, so that a worker that joins later suggests the same.
+        """
+        changed = repr(self.translation.space) != repr(translation.space)
         self.translation = translation
         if changed:
             self._restart()

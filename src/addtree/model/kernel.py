@@ -12,6 +12,7 @@ r²      a pair      sum over a term's d columns of Δ² / ℓ², over d; Δ is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +20,9 @@ import numpy as np
 
 from addtree._types import Array, Index, Mask
 from addtree.model.cholesky import connected_blocks
-from addtree.model.terms import ACTIVE, Kind, Term
+from addtree.model.terms import Kind, Term
 
-_ALWAYS = -2  # The code of a condition that holds in every row.
+_ALWAYS = (0, math.nan, math.nan)  # A condition that holds in every row; it is the first of all conditions.
 
 
 def squared_exponential(r2: Array) -> Array:
@@ -192,19 +193,20 @@ class Kernel:
         return out
 
     @cached_property
-    def _gates(self) -> tuple[Index, Index, Index]:
-        """The conditions that occur in gates (column and code of each), and per term those of its gate (T x width).
+    def _gates(self) -> tuple[Index, Array, Array, Index]:
+        """The conditions that occur in gates (column, lowest and highest code), and per term those of its gate
+        (T x width).
 
         Gates shorter than the longest are padded with the first condition, which always holds.
         """
-        always = (0, _ALWAYS)
         width = max([1, *(len(term.gate) for term in self.terms)])
-        gates = [(*term.gate, *[always] * (width - len(term.gate))) for term in self.terms]
-        conditions = list(dict.fromkeys([always, *(pair for gate in gates for pair in gate)]))
-        number = {pair: i for i, pair in enumerate(conditions)}
-        columns, codes = np.array(conditions, dtype=np.intp).T
-        numbers = np.array([[number[pair] for pair in gate] for gate in gates], dtype=np.intp)
-        return columns, codes, numbers.reshape(len(gates), width)
+        conditions = [_ALWAYS, *dict.fromkeys(condition for term in self.terms for condition in term.gate)]
+        number = {condition: i for i, condition in enumerate(conditions)}
+        numbers = np.zeros((len(self.terms), width), dtype=np.intp)
+        for t, term in enumerate(self.terms):
+            numbers[t, : len(term.gate)] = [number[condition] for condition in term.gate]
+        columns, low, high = (np.array(part) for part in zip(*conditions, strict=True))
+        return columns, low, high, numbers
 
     @cached_property
     def read(self) -> tuple[TermPoints, Index]:
@@ -240,9 +242,10 @@ class Kernel:
 
     def rows(self, X: Array) -> Rows:
         """Prepare encoded rows. Indicators are 1/√2, so that two categories are at squared distance 1."""
-        columns, codes, gates = self._gates
+        columns, low, high, gates = self._gates
         values = X[:, columns] if X.shape[1] else np.full((len(X), len(columns)), np.nan)
-        held = np.where(codes == ACTIVE, ~np.isnan(values), (values == codes) | (codes == _ALWAYS))
+        held = (low <= values) & (values <= high)
+        held[:, 0] = True
         active = np.asarray(np.all(held[:, gates], axis=2))
         imputed = self.impute(X)
         read, code = self._indicators

@@ -15,23 +15,25 @@ Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from addtree.errors import OptionError
 from addtree.space.encoding import Encoding
-from addtree.space.tree import Location
+from addtree.space.forms import opened_spaces
+from addtree.space.tree import Node, Tree
 
 Kind = Literal["main", "offset", "interaction", "path"]
 KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")
-Gate = tuple[tuple[int, int], ...]
+Gate = tuple[tuple[int, float, float], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
-ACTIVE = -1  # In a gate, this code means any code: the column only has to be active.
+ACTIVE = (-math.inf, math.inf)  # In a gate, these bounds mean any code: the column only has to be active.
 MAX_PATHS = 512  # Independent models are useless on a space with more paths than evaluations.
 
 
@@ -39,7 +41,7 @@ MAX_PATHS = 512  # Independent models are useless on a space with more paths tha
 class Term:
     """One gated summand.
 
-    gate     pairs (column, code), all of which a row must have
+    gate     triples (column, lowest code, highest code), all of which a row must satisfy
     columns  the columns κ reads; none makes the term a constant
     scales   per column, the number of the lengthscale that κ uses for it
     smooth   κ is squared-exponential, else Matérn-5/2
@@ -73,14 +75,16 @@ def _mains(encoding: Encoding) -> list[Term]:
     terms = []
     for vertex in encoding.space.vertices:
         columns = tuple(encoding.index[name] for name in vertex.names)
-        terms.append(Term(", ".join(vertex.names), "main", ((columns[0], ACTIVE),), columns, columns))
+        terms.append(Term(", ".join(vertex.names), "main", ((columns[0], *ACTIVE),), columns, columns))
     return terms
 
 
 def _offsets(encoding: Encoding) -> list[Term]:
     choices = np.flatnonzero(encoding.is_choice).tolist()
     return [
-        Term(_option_label(encoding, j, o), "offset", ((j, o),)) for j in choices for o in range(encoding.n_codes[j])
+        Term(_option_label(encoding, j, o), "offset", ((j, float(o), float(o)),))
+        for j in choices
+        for o in range(encoding.n_codes[j])
     ]
 
 
@@ -88,48 +92,82 @@ def _interactions(encoding: Encoding) -> list[Term]:
     space, terms = encoding.space, []
     own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
     # Not `conditions`: a choice under every option of another is always active, and yet occurs in several nodes.
-    places = Counter(name for node in space.nodes for name, _ in node.choices)
+    places = Counter(name for node in space.nodes for name, _ in node.branches)
     for i, node in enumerate(space.nodes):
-        gate = _gate(encoding, node.location, places)
+        gate, opener = _gate(encoding, i, places), (node.location[-1] if node.location else None)
         above = tuple(column for depth in range(len(node.location)) for column in own[node.location[:depth]])
         groups = [(*above, *own[node.location])]
-        if len(node.choices) > 1:
+        if _may_open_several(encoding.space.tree, node):
             groups.append((*above, *encoding.below[i].tolist()))
+        if node.location and not node.names and encoding.index[node.location[-1][0]] in encoding.cells:
+            continue  # an interval that opens nothing is no reason for the function to jump
         for columns in filter(None, groups):
             label = " × ".join(encoding.names[j] for j in columns)
-            label += f" | {_option_label(encoding, *gate[-1])}" if gate else " | everywhere"
+            label += f" | {_step_label(encoding, *opener)}" if opener else " | everywhere"
             terms.append(Term(label, "interaction", gate, columns, columns, smooth=False))
     return terms
 
 
-def _gate(encoding: Encoding, location: Location, places: Mapping[str, int]) -> Gate:
-    """The gate of a location: its last option, and those before it as long as a choice also occurs elsewhere."""
-    pairs: list[tuple[int, int]] = []
-    for choice, option in reversed(location):
-        pairs.insert(0, (encoding.index[choice], option))
-        if places[choice] == 1:
+def _may_open_several(tree: Tree[Any], node: Node) -> bool:
+    """Whether one configuration may open several nodes directly below a node."""
+    return sum(max(map(len, tree.cells[name])) for name, _ in node.branches) > 1
+
+
+def _gate(encoding: Encoding, node: int, places: Mapping[str, int]) -> Gate:
+    """The gate of a node: its last step, and those before it as long as a variable also occurs elsewhere."""
+    kept: list[tuple[int, float, float]] = []
+    steps = zip(encoding.space.nodes[node].location, encoding.gates[node], strict=True)
+    for (name, _), condition in reversed(list(steps)):
+        kept.insert(0, condition)
+        if places[name] == 1:
             break
-    return tuple(pairs)
+    return tuple(kept)
 
 
 def _paths(encoding: Encoding) -> list[Term]:
-    if encoding.space.n_paths > MAX_PATHS:
+    rows = encoding.paths() if encoding.space.n_paths <= MAX_PATHS else np.empty((0, 0))
+    if not 0 < len(rows) <= MAX_PATHS:
         raise OptionError(
             f"covariance='independent' needs a model per path, and this space has {encoding.space.n_paths} paths "
             f"(at most {MAX_PATHS}); use 'additive' or 'additive+interactions'"
         )
     terms: list[Term] = []
     n_scales = 0
-    for row in encoding.paths():
-        gate = tuple((int(j), int(row[j])) for j in np.flatnonzero(encoding.is_choice & ~np.isnan(row)))
+    branching = encoding.is_choice | np.isin(np.arange(encoding.n_columns), list(encoding.cells))
+    for row in rows:
+        gate = tuple(_condition(encoding, j, row[j]) for j in np.flatnonzero(branching & ~np.isnan(row)).tolist())
         columns = tuple(np.flatnonzero(~encoding.is_choice & ~np.isnan(row)).tolist())
         scales = tuple(range(n_scales, n_scales + len(columns)))
         n_scales += len(columns)
-        label = ", ".join(_option_label(encoding, j, o) for j, o in gate) or "all"
+        label = ", ".join(_condition_label(encoding, j, row[j]) for j, _, _ in gate) or "all"
         terms.append(Term(label, "path", gate, columns, scales))
     return terms
 
 
-def _option_label(encoding: Encoding, column: int, code: int) -> str:
+def _condition(encoding: Encoding, column: int, code: float) -> tuple[int, float, float]:
+    """The condition that a variable has the option of a code, or a value in the cell of that code."""
+    if column not in encoding.cells:
+        return column, code, code
+    cells = encoding.cells[column]
+    cell = int(cells.of_codes(code))
+    return column, *cells.codes_of(cell, cell)
+
+
+def _condition_label(encoding: Encoding, column: int, code: float) -> str:
+    if column not in encoding.cells:
+        return _option_label(encoding, column, code)
+    cells, name = encoding.cells[column], encoding.names[column]
+    cell = int(cells.of_codes(code))
+    low, high = (encoding.decode_value(name, end[cell]) for end in (cells.low, cells.high))
+    return f"{name} in {low!r}..{high!r}"
+
+
+def _option_label(encoding: Encoding, column: int, code: float) -> str:
     name = encoding.names[column]
     return f"{name}={encoding.decode_value(name, code)!r}"
+
+
+def _step_label(encoding: Encoding, name: str, position: int) -> str:
+    domain: Any = encoding.space.variables[name]
+    text = opened_spaces(domain)[position][0]
+    return f"{name}={text}" if encoding.is_choice[encoding.index[name]] else f"{name} in {text}"

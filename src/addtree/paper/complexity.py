@@ -25,7 +25,7 @@ from addtree.model.kernel import Hyperparameters
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.specification import Specification
 from addtree.search.acquisition import Acquisition, beta, ucb
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 from addtree.search.decomposed import maximize_sum
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Real
@@ -108,7 +108,7 @@ def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generato
         value, by_mean, by_variance = bound(mean, variance)
         return value, pull_back(by_mean, by_variance)
 
-    X, value = ascend(ascent, X, free)
+    X, value = ascend(ascent, X, Box(free))
     return X[value.argmax()], float(value.max())
 
 

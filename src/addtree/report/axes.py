@@ -9,7 +9,7 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.space.encoding import Encoding
-from addtree.space.parameters import Categorical, Integer
+from addtree.space.parameters import Categorical
 from addtree.space.space import Choice
 
 _POSITIONS = 25  # A curve is drawn through this many positions of a numeric axis.
@@ -50,11 +50,11 @@ def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> 
     domain, column = encoding.space.variables[name], encoding.index[name]
     if isinstance(domain, (Choice, Categorical)):
         kind: Literal["choice", "category"] = "choice" if isinstance(domain, Choice) else "category"
-        size = len(domain.labels)
-        return Axis(name, column, kind, np.arange(size, dtype=float), _equal_weights(size), domain.labels)
-    if isinstance(domain, Integer):
+        codes = np.array([encoding.encode_value(name, label) for label in domain.labels])
+        return Axis(name, column, kind, codes, _equal_weights(len(codes)), domain.labels)
+    if domain.grid is not None:
         if domain.size <= positions:
-            values: tuple[Any, ...] = tuple(range(domain.low, domain.high + 1))
+            values: tuple[Any, ...] = tuple(domain.values)
         else:  # the values nearest to evenly spaced codes
             values = tuple(dict.fromkeys(_values(encoding, name, np.linspace(0.0, 1.0, positions))))
         codes = np.array([encoding.encode_value(name, value) for value in values])

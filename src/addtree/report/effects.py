@@ -151,10 +151,10 @@ class Effects:
 
     def varying_terms(self, axis: Axis) -> Mask:
         """Which terms (T) change along an axis."""
-        if axis.kind != "choice":
+        if axis.kind != "choice" and axis.column not in self.encoding.cells:
             return np.array([axis.column in term.columns for term in self.terms])
         moved = columns_below(self.encoding, axis.column)
-        return np.array([bool(moved & ({*term.columns} | {j for j, _ in term.gate})) for term in self.terms])
+        return np.array([bool(moved & ({*term.columns} | {j for j, *_ in term.gate})) for term in self.terms])
 
     # ------------------------------------------------------------------ rows to average over
 
@@ -169,8 +169,10 @@ class Effects:
             return np.asarray(self.X[evenly_spaced(found, size)])
         X, space = stratified_sample(self.encoding, size), self.gp.space
         for column in columns:
-            for choice, option in space.conditions[self.encoding.names[column]][0]:
-                X = move_to(self.encoding, X, self.encoding.index[choice], float(option))
+            for name, cell in space.conditions[self.encoding.names[column]][0]:
+                j = self.encoding.index[name]
+                code = self.encoding.cells[j].low[cell] if j in self.encoding.cells else float(cell)
+                X = move_to(self.encoding, X, j, code)
         return X
 
     def _along(self, X: Array, axis: Axis) -> Array:
@@ -240,7 +242,8 @@ class Effects:
 
         The expectation and the contributions add up to the prediction for `config`, exactly.
         """
-        values, codes = self.gp.space.validate(config), self.encoding.encode([config])[0]
+        complete, codes = self.gp.space.validate(config), self.encoding.encode([config])[0]
+        values = {name: value for name, value in complete.items() if name in self.encoding.index}  # no constants
         size = max(_MIN_SAMPLE, min(_MAX_SAMPLE, _MAX_ROWS // (len(values) + 1)))
         stages = [stratified_sample(self.encoding, size)]
         for name in values:

@@ -23,6 +23,7 @@ from addtree.report.format import number, plural, value
 from addtree.report.importance import MIN_INTERACTION
 from addtree.report.records import Record
 from addtree.report.summary import Explanation, Learned, LeaveOneOut, Report
+from addtree.space.forms import opened_spaces
 from addtree.space.space import Choice
 
 Embed = Callable[[go.Figure], str]  # Adds a figure to the page and returns the element that shows it.
@@ -234,14 +235,16 @@ def _failures(report: Report, embed: Embed) -> str:
 
 
 def _failures_by_option(report: Report) -> list[tuple[str, int, int]]:
-    """Rows (option, failed, tried) of the options with failures; nodes that the same option opens are added up."""
+    """Rows (option, failed, tried) of the options and intervals with failures, added up over their nodes."""
     counts: dict[str, tuple[int, int]] = {}
     for node, tally in zip(report.space.nodes, report.tallies, strict=True):
         if node.location and tally.failed:
-            choice, option = node.location[-1]
-            domain = report.space.variables[choice]
-            assert isinstance(domain, Choice)
-            name = f"{choice} = {domain.labels[option]}"
+            variable, position = node.location[-1]
+            domain = report.space.variables[variable]
+            if isinstance(domain, Choice):
+                name = f"{variable} = {domain.labels[position]}"
+            else:
+                name = f"{variable} in {opened_spaces(domain)[position][0]}"
             failed, tried = counts.get(name, (0, 0))
             counts[name] = (failed + tally.failed, tried + tally.tried)
     return [(name, failed, tried) for name, (failed, tried) in counts.items()]

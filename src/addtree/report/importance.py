@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from addtree._types import Array
-from addtree.model.terms import Term
+from addtree.model.terms import ACTIVE, Term
 from addtree.report.axes import Axis, make_axis
 from addtree.report.effects import Effects, Interaction
 from addtree.report.sampling import columns_below
@@ -92,15 +92,15 @@ def _pass_averages_up(effects: Effects, parts: _Parts) -> None:
 
 
 def _gating_choice(effects: Effects, term: Term) -> tuple[str, Kind] | None:
-    """The choice that decides whether a term is active; None at the root."""
-    gates = [j for j, code in term.gate if code >= 0]
+    """The choice, or the number, that decides whether a term is active; None at the root."""
+    gates = [j for j, *bounds in term.gate if tuple(bounds) != ACTIVE]
     if gates:
         return effects.encoding.names[gates[-1]], "choice"
     return _parent_choice(effects, effects.encoding.names[term.columns[0]]) if term.columns else None
 
 
 def _parent_choice(effects: Effects, name: str) -> tuple[str, Kind] | None:
-    """The choice that opens a variable (the first one, if there are several); None at the root."""
+    """The choice or number that opens a variable (the first one, if there are several); None at the root."""
     location = effects.gp.space.conditions[name][0]
     return (location[-1][0], "choice") if location else None
 
@@ -155,7 +155,7 @@ def _strong_terms(effects: Effects, variance: float) -> Iterator[tuple[float, di
         if strength >= _MIN_TERM:
             scales = effects.posterior.hyper.lengthscales[list(term.scales)] if term.scales else np.empty(0)
             sensitivity = dict(zip(term.columns, _sensitivity(scales).tolist(), strict=True))
-            yield strength, sensitivity | {j: 1.0 for j, code in term.gate if code >= 0}
+            yield strength, sensitivity | {j: 1.0 for j, *bounds in term.gate if tuple(bounds) != ACTIVE}
 
 
 def _sensitivity(lengthscales: Array) -> Array:

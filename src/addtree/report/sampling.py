@@ -26,11 +26,12 @@ def move_to(encoding: Encoding, X: Array, column: int, code: float) -> Array:
     """The rows X with one column set to a code.
 
     For a choice, rows in which it is active take that option, and everything below the option is a stratified draw.
+    What a number opens, and was not open before, is drawn at random.
     """
     X = X.copy()
     if not encoding.is_choice[column]:
         X[:, column] = code
-        return X
+        return encoding.repair(X, np.random.default_rng([_SEED, column])) if column in encoding.cells else X
     rng = np.random.default_rng([_SEED, column, int(code)])
     for node, options in _occurrences(encoding, column):
         rows = np.flatnonzero(encoding.inside(X, node))
@@ -43,7 +44,7 @@ def move_to(encoding: Encoding, X: Array, column: int, code: float) -> Array:
 
 
 def columns_below(encoding: Encoding, column: int) -> set[int]:
-    """The column itself and, if it is a choice, every column below its options."""
+    """The column itself and every column below its options or intervals."""
     nodes = [child for _, options in _occurrences(encoding, column) for child in options]
     return {column}.union(*(encoding.below[node].tolist() for node in nodes))
 
@@ -60,11 +61,11 @@ def evenly_spaced(positions: Index, size: int) -> Index:
 
 
 def _occurrences(encoding: Encoding, column: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The nodes that hold a choice, each with the nodes that its options open."""
-    for node, choices in enumerate(encoding.node_choices):
-        for choice, options in choices:
-            if choice == column:
-                yield node, options
+    """The nodes that hold a choice or an opener, each with the nodes that its options or intervals open."""
+    for node in range(len(encoding.space.nodes)):
+        for branch, children in (*encoding.node_choices[node], *encoding.node_openers[node]):
+            if branch == column:
+                yield node, children
 
 
 def _fill_stratified(encoding: Encoding, X: Array, node: int, rows: Index, rng: np.random.Generator) -> None:

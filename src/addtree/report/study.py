@@ -61,7 +61,7 @@ def _with_optuna_values(space: Space, translation: Translation) -> Space:
         distribution = translation.distributions[name]
         if isinstance(child, Choice):
             codec = Codec(distribution)
-            labels = [codec.value(int(position)) for position in child.labels]  # type: ignore[arg-type]
+            labels = [codec.value(int(position)) for position in child.labels]
             pairs = zip(labels, child.spaces, strict=True)
             children[name] = Choice({label: _with_optuna_values(sub, translation) for label, sub in pairs})
         else:

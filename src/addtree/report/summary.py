@@ -213,7 +213,7 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
         return [f"Trials with a value: {len(done)} of {n_trials}; effects need at least {_MIN_VALUES}."]
     if len({trial.value for trial in done}) == 1:
         return ["All values are the same, so there is nothing to explain."]
-    return [] if space.variables else ["The space has no parameters."]
+    return [] if space.encoding.names else ["The space has no parameters that vary."]
 
 
 # ---------------------------------------------------------------------- the model
@@ -233,7 +233,7 @@ def _learn(
     expectation, parts = effects.contributions(best.config)
     predicted = expectation + math.fsum(part.mean for part in parts)
     learned = Learned(
-        curves={name: effects.curve(name) for name in space.variables},
+        curves={name: effects.curve(name) for name in effects.encoding.names},
         interactions=tuple(interactions(effects)),
         shares=tuple(shares(effects)),
         best=Explanation(expectation, tuple(parts), predicted, _value(best)),

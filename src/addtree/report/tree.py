@@ -8,6 +8,7 @@ from typing import Any
 from addtree.report.effects import Curve
 from addtree.report.format import number, plural, value
 from addtree.report.summary import Report
+from addtree.space.forms import opened_spaces
 from addtree.space.space import Choice
 
 _WIDTH, _HEIGHT = 120, 18  # Size of the drawing of an effect, in pixels; that of a parameter has half the width.
@@ -24,7 +25,9 @@ def draw(report: Report) -> str:
 
 def _node(report: Report, i: int) -> str:
     node = report.space.nodes[i]
-    items = [_parameter(report, name) for name in node.parameters]
+    intervals = {name: _intervals(report, name, children) for name, children in node.openers}
+    items = [_parameter(report, name, intervals.get(name, "")) for name in node.parameters]
+    items += [_head(report, name) + "</li>" for name in node.constants]
     for name, options in node.choices:
         domain = report.space.variables[name]
         assert isinstance(domain, Choice)
@@ -37,7 +40,19 @@ def _node(report: Report, i: int) -> str:
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 
-def _parameter(report: Report, name: str) -> str:
+def _intervals(report: Report, name: str, children: tuple[int, ...]) -> str:
+    """What the intervals of a number open."""
+    opened = zip(opened_spaces(report.space.variables[name]), children, strict=True)
+    return f"<ul>{''.join(_option(report, text, child, '') for (text, _), child in opened)}</ul>"
+
+
+def _head(report: Report, name: str) -> str:
+    """The name and the domain of a parameter, in a list item that is still open."""
+    domain = escape(str(report.space.variables[name]))
+    return f'<li class="parameter"><span class="name">{escape(name)}</span> <span class="domain">{domain}</span>'
+
+
+def _parameter(report: Report, name: str, intervals: str) -> str:
     effect = ""
     if report.learned is not None:
         curve = report.learned.curves[name]
@@ -46,10 +61,7 @@ def _parameter(report: Report, name: str) -> str:
             f'<span class="effect">{_curve(curve)} changes the value by {number(curve.range, 2)}, '
             f"best near {escape(value(curve.axis.values[best], 3))}</span>"
         )
-    return (
-        f'<li class="parameter"><span class="name">{escape(name)}</span> '
-        f'<span class="domain">{escape(str(report.space.variables[name]))}</span>{effect}</li>'
-    )
+    return f"{_head(report, name)}{effect}{intervals}</li>"
 
 
 def _option(report: Report, label: Any, child: int, effect: str) -> str:

@@ -1,4 +1,4 @@
-"""Local maximisation of many points at once: projected BFGS on the unit box, all points in one batch.
+"""Local maximisation of many points at once: projected BFGS on a box, all points in one batch.
 
 symbol  shape       meaning
 x       B x d       the free coordinates of each point, packed to the left
@@ -12,6 +12,7 @@ gain is not taken, but its curvature is used, and the next step is shorter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,26 +26,48 @@ _WINDOW = 4  # The gain of a point is judged over this many steps.
 _OUTLOOK = 3.0  # A point is assumed to gain at most this many times its gain in the window.
 
 
+@dataclass(frozen=True)
+class Box:
+    """What the points may change, and how far.
+
+    free  the entries that point b may change (B x D)
+    low   the least value of each entry (B x D), or of all
+    high  the largest value of each entry (B x D), or of all
+    """
+
+    free: Mask
+    low: Array | float = 0.0
+    high: Array | float = 1.0
+
+    def packed(self, columns: Index, valid: Mask) -> tuple[Array | float, Array | float]:
+        """The bounds of the chosen columns of each point (B x d); 0 and 1 for those that are not valid."""
+        if not isinstance(self.low, np.ndarray) or not isinstance(self.high, np.ndarray):
+            return self.low, self.high
+        low, high = (np.take_along_axis(bound, columns, axis=1) for bound in (self.low, self.high))
+        return np.where(valid, low, 0.0), np.where(valid, high, 1.0)
+
+
 def ascend(
     function: Callable[[Array], tuple[Array, Array]],
     X: Array,
-    free: Mask,
+    box: Box,
     row: Index | None = None,
     *,
     steps: int = 40,
     tolerance: float = 1e-9,
     enough: float | None = None,
 ) -> tuple[Array, Array]:
-    """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each in [0, 1].
+    """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each within its bounds.
 
-    Point b owns the entries of X[row[b]] (of X[b] without `row`) that `free[b]` (B x D) marks; no two points own the
-    same entry. Returns the best X found and the values, none of them worse than at the start.
+    Point b owns the entries of X[row[b]] (of X[b] without `row`) that `box.free[b]` marks; no two points own the same
+    entry. Returns the best X found and the values, none of them worse than at the start.
 
     steps      evaluations of the function after the first, at most
     tolerance  the ascent ends when no coordinate moves by this much
     enough     for points of which only the best matters: the ascent ends when none that can still win gains this much
     """
     value, gradient = function(X)
+    free = box.free
     d = int(free.sum(axis=1).max(initial=0))
     if d == 0:
         return X, value
@@ -52,12 +75,14 @@ def ascend(
     B = len(row)
     columns = np.argsort(~free, axis=1, kind="stable")[:, :d]
     valid = free[np.arange(B)[:, None], columns]
+    low, high = box.packed(columns, valid)
     X = X.copy()
     entries = (np.broadcast_to(row, columns.shape)[valid], columns[valid])
     x, g = np.where(valid, X[row, columns], 0.5), np.where(valid, gradient[row, columns], 0.0)
     curvature, t, history = _Curvature(B, d), np.ones(B), [value]
     for _ in range(steps):
-        tried = np.minimum(np.maximum(x + _step(curvature.H, x, g, t), 0.0), 1.0)
+        room = np.where(g > 0.0, high - x, x - low) > 0.0  # the box leaves room uphill
+        tried = np.minimum(np.maximum(x + _step(curvature.H, g, room, t), low), high)
         s = tried - x
         if _largest(s).max() < tolerance:
             break
@@ -76,11 +101,10 @@ def ascend(
     return X, value
 
 
-def _step(H: Array, x: Array, g: Array, t: Array) -> Array:
-    """The step of every point: quasi-Newton where H gives an ascent, else along the gradient; none out of the box."""
-    inside = np.where(g > 0.0, 1.0 - x, x) > 0.0  # the box leaves room uphill
-    uphill = g * inside
-    step = _apply(H, uphill) * inside
+def _step(H: Array, g: Array, room: Mask, t: Array) -> Array:
+    """The step of every point: quasi-Newton where H gives an ascent, else along the gradient; only where is room."""
+    uphill = g * room
+    step = _apply(H, uphill) * room
     poor = _dot(step, uphill) <= 0.0  # as it is while H is zero
     first = uphill * (_FIRST_STEP / np.maximum(_largest(uphill), _TINY))[:, None]
     step = np.where(poor[:, None], first, step)

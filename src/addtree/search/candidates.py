@@ -19,8 +19,9 @@ class CandidateSettings:
 
     anywhere        candidates uniform over the space
     near            candidates around the incumbents
-    across          candidates that are incumbents with one choice changed, at most
-    donor_share     share of those that take what the new option opens from the best observation of that option
+    across          candidates that are incumbents with one choice changed, at most; as many again with one number
+                    moved to where it opens something else
+    donor_share     share of those that take what the new option or interval opens from its best observation
     incumbents      number of best observations that serve as incumbents
     hopeless_after  an option is no longer probed after this many evaluations, all as bad as the worst of all
     widths          standard deviations of changes to an incumbent, in units of the unit interval
@@ -53,7 +54,7 @@ class Observed:
         """The rows, best first; under a restriction, first those whose branch agrees with it."""
         if self.restriction is None:
             return np.asarray(self.X[np.argsort(self.y, kind="stable")])
-        return np.asarray(self.X[np.lexsort([self.y, ~self.restriction.in_possible_branch(self.X)])])
+        return np.asarray(self.X[np.lexsort([self.y, ~self.restriction.in_allowed_branch(self.X)])])
 
     def conform(self, X: Array, rng: np.random.Generator) -> Array:
         """These rows made to agree with the restriction."""
@@ -110,14 +111,16 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     X = np.where(change & encoding.is_numeric, X + width * rng.normal(size=X.shape), X)
     codes = np.floor(rng.random(X.shape) * np.maximum(encoding.n_codes, 1))
     plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
-    return np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
+    X = np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
+    # A number that moved may have opened something new, or closed something.
+    return encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
 
 
 def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
-    """Incumbents with one choice changed.
+    """Incumbents with one choice changed, or with one number moved to where it opens something else.
 
-    What the new option opens is taken from the best observation of that option, or drawn at random. Parameters that
-    both options share keep their values.
+    What the new option or interval opens is taken from its best observation, or drawn at random. Parameters that are
+    open before and after keep their values.
     """
     encoding, ranked = observed.encoding, observed.ranked
     flips = [
@@ -139,4 +142,26 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
             given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
+    if encoding.cells:
+        parts.append(_across_cells(observed, best, settings, rng))
     return np.concatenate(parts)
+
+
+def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
+    """Incumbents with one number moved to the nearest end of another cell, or to a random place in it."""
+    encoding = observed.encoding
+    moved = []
+    for row in best:
+        for j, cells in encoding.cells.items():
+            here = -1 if np.isnan(row[j]) else int(cells.of_codes(row[j]))
+            for cell in range(len(cells)) if here >= 0 else ():
+                if cell != here:
+                    new = row.copy()
+                    near = cells.low[cell] if cell > here else cells.high[cell]
+                    anywhere = encoding.draw_in_cells(j, (cell, cell), rng.random(1))[0]
+                    new[j] = near if rng.random() < 0.5 else anywhere
+                    moved.append(new)
+    if len(moved) > settings.across:
+        moved = [moved[i] for i in rng.choice(len(moved), size=settings.across, replace=False)]
+    X = np.array(moved).reshape(-1, encoding.n_columns)
+    return encoding.repair(X, rng, donors=observed.ranked, donor_share=settings.donor_share)

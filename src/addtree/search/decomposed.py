@@ -7,6 +7,9 @@ With u_v the best value of vertex v's own low-dimensional problem,
 is the best sum over the whole space, in time linear in the vertices. The combination is exact; each vertex problem is
 solved by ascents from several starting points, which may miss its optimum. The sum of the vertices' upper confidence
 bounds is maximised, which is not the upper confidence bound of the sum.
+
+A number that opens parameters belongs to a vertex. The value of each candidate for that vertex includes the sums of the
+nodes that the candidate opens.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from addtree._types import Array, Index
 from addtree.model.gp import Moments
 from addtree.model.kernel import Kernel, TermPoints
 from addtree.search.acquisition import Acquisition
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
@@ -52,33 +55,98 @@ def maximize_sum(
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
     than the vertices' own and the options' offsets are left out. Only rows that agree with the restriction count.
     """
-    kernel = view.kernel
-    codes = np.full(encoding.n_columns, np.nan) if restriction is None else restriction.codes
-    solved, u = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), codes)
-    offset = _solve_offsets(view, encoding, acquisition)
-    # A vertex may have its parameters in several nodes of a path; it counts at the node that holds its first one.
-    worth = {kernel.terms[t].columns[0]: u[v] for v, t in enumerate(kernel.of_kind("main"))}
-    picks: dict[tuple[int, int], int] = {}  # (node, choice column): the best option
-
-    def best_sum(i: int, below: list[list[float]]) -> float:
-        total = float(sum(worth.get(j, 0.0) for j in encoding.node_columns[i]))
-        for (j, children), sums in zip(encoding.node_choices[i], below, strict=True):
-            values = np.array([offset.get((j, o), 0.0) + value for o, value in enumerate(sums)])
-            if restriction is not None:
-                values[~restriction.possible[list(children)]] = -np.inf
-            ties = (values == values.max()).nonzero()[0]  # options that were never seen are equal
-            picks[i, j] = best = int(ties[0] if len(ties) == 1 else rng.choice(ties))
-            total += float(values[best])
-        return total
-
-    total = encoding.space.tree.fold(best_sum)[0]
+    solutions = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), restriction)
+    offsets = _solve_offsets(view, encoding, acquisition)
+    combination = _Combination(encoding, solutions, offsets, rng, restriction)
+    total = encoding.space.tree.fold(combination.best_sum)[0]
     row = np.full(encoding.n_columns, np.nan)
     for i, _ in encoding.walk(row):
         for j in encoding.node_columns[i]:
-            row[j] = solved[j]
+            row[j] = combination.row[j]
         for j, _ in encoding.node_choices[i]:
-            row[j] = picks[i, j]
+            row[j] = combination.picks[i, j]
     return row, total
+
+
+@dataclass(frozen=True)
+class _Solutions:
+    """Solutions of the V vertex problems.
+
+    columns     the columns of each vertex
+    row         the best values of every vertex, in one row (D)
+    values      their acquisition (V)
+    candidates  M further rows
+    scores      the acquisition of every vertex in each of them (V x M)
+    """
+
+    columns: tuple[tuple[int, ...], ...]
+    row: Array
+    values: Array
+    candidates: Array
+    scores: Array
+
+
+class _Combination:
+    """The combination of vertex solutions: the best option of each choice, and the best values of each vertex.
+
+    row    the values of the vertices; those of a vertex that opens nodes are known after its node was visited
+    picks  the best option, by node and column of the choice
+    """
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        solutions: _Solutions,
+        offsets: dict[tuple[int, int], float],
+        rng: np.random.Generator,
+        restriction: Restriction | None,
+    ) -> None:
+        self.row = solutions.row.copy()
+        self.picks: dict[tuple[int, int], int] = {}
+        self._encoding, self._solutions, self._offsets, self._rng = encoding, solutions, offsets, rng
+        self._restriction = restriction
+        self._opened: dict[tuple[int, int], float] = {}  # the best sum below each interval, by column and interval
+        first_node = {j: i for i in reversed(range(len(encoding.node_columns))) for j in encoding.node_columns[i]}
+        # A vertex may have its parameters in several nodes of a path. It counts at the node that holds its first one,
+        # or where all that it opens is known.
+        self._vertex_at: dict[int, int] = {}
+        for v, columns in enumerate(solutions.columns):
+            openers = [j for j in columns if j in encoding.cells]
+            self._vertex_at[min(openers, key=lambda j: first_node[j]) if openers else columns[0]] = v
+
+    def best_sum(self, i: int, below: list[list[float]]) -> float:
+        """The best sum at and below a node, given those of the nodes directly below it."""
+        encoding, choices = self._encoding, self._encoding.node_choices[i]
+        for (j, _), sums in zip(encoding.node_openers[i], below[len(choices) :], strict=True):
+            self._opened.update({(j, o): value for o, value in enumerate(sums)})
+        here = (self._vertex_at[j] for j in encoding.node_columns[i] if j in self._vertex_at)
+        total = float(sum(self._worth(v, i) for v in here))
+        for (j, _), sums in zip(choices, below, strict=False):
+            values = np.array([self._offsets.get((j, o), 0.0) + value for o, value in enumerate(sums)])
+            if self._restriction is not None:
+                values[~self._restriction.allowed(i, j)] = -np.inf
+            ties = (values == values.max()).nonzero()[0]  # options that were never seen are equal
+            self.picks[i, j] = best = int(ties[0] if len(ties) == 1 else self._rng.choice(ties))
+            total += float(values[best])
+        return total
+
+    def _worth(self, v: int, i: int) -> float:
+        """The best value of a vertex at a node, with the sums of the nodes that it opens."""
+        encoding, solutions = self._encoding, self._solutions
+        columns = list(solutions.columns[v])
+        openers = [j for j in columns if j in encoding.cells]
+        if not openers:
+            return float(solutions.values[v])
+        total = solutions.scores[v].copy()
+        for j in openers:
+            cells = encoding.cells[j]
+            worth = [sum(self._opened.get((j, o), 0.0) for o in opened) for opened in cells.open]
+            if self._restriction is not None:
+                worth = np.where(self._restriction.allowed(i, j), worth, -np.inf).tolist()
+            total += np.array(worth)[cells.of_codes(solutions.candidates[:, j])]
+        best = int(np.argmax(total))
+        self.row[columns] = solutions.candidates[best, columns]
+        return float(total[best])
 
 
 def _vertex_of_column(kernel: Kernel) -> Index:
@@ -104,7 +172,8 @@ def _solve_offsets(
     row = np.zeros(len(offsets), dtype=np.intp)
     mean, variance, _ = view.moments(nowhere, _one_term_each(view.kernel, offsets, 1), row)(nowhere)
     values = acquisition(np.ones(len(offsets)))(mean, variance)[0]
-    return {view.kernel.terms[t].gate[0]: float(value) for t, value in zip(offsets, values, strict=True)}
+    gates = [view.kernel.terms[t].gate[0] for t in offsets]
+    return {(j, int(option)): float(value) for (j, option, _), value in zip(gates, values, strict=True)}
 
 
 def _solve_vertices(
@@ -113,12 +182,11 @@ def _solve_vertices(
     acquisition: Callable[[Array], Acquisition],
     rng: np.random.Generator,
     search: VertexSearch,
-    codes: Array,
-) -> tuple[Array, Array]:
-    """The best values of every vertex's own parameters, in one row (D), and their acquisition (V), as one batch.
+    restriction: Restriction | None,
+) -> _Solutions:
+    """The best values of every vertex's own parameters, and candidates for those that open nodes, as one batch.
 
-    Vertices have no column in common, so row s of X holds the s-th start of every one of them. A column whose code in
-    `codes` (D) is not NaN keeps that code.
+    Vertices have no column in common, so row s of X holds the s-th start of every one of them.
     """
     kernel = view.kernel
     mains, vertex = kernel.of_kind("main"), _vertex_of_column(kernel)
@@ -133,28 +201,49 @@ def _solve_vertices(
         return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
 
     X = _random_starts(encoding, own, search.samples, rng)
-    X = np.where(np.isnan(X) | np.isnan(codes), X, codes)
+    X = X if restriction is None else restriction.overwrite(X)
     value, _ = worth(X)
+    candidates, scores = X, value
     if search.ascents:
-        best = np.argsort(-value, axis=1)[:, : search.ascents]  # V x ascents
+        best = _best_starts(encoding, vertex, X, value, search.ascents)  # V x starts
         starts = np.full((best.shape[1], D), np.nan)
         starts[:, own] = X[best[vertex[own]].T, own]
         _, moments = worth(starts)
         k = len(starts)
-        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric & np.isnan(codes), k, axis=0)
+        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
+        if restriction is not None:
+            free &= ~restriction.fixed
+        row = np.tile(np.arange(k), V)
+        box = Box(free, *encoding.bounds(starts[row]))
         function = acquisition_at(moments, acquisition(np.repeat(sizes, k)))
-        improved = encoding.snap(ascend(function, starts, free, np.tile(np.arange(k), V))[0])
+        improved = encoding.snap(ascend(function, starts, box, row)[0])
         X = np.concatenate([starts, improved])  # an optimum between two integers may round to less than its start
         value, _ = worth(X)
+        candidates, scores = np.concatenate([candidates, X]), np.concatenate([scores, value], axis=1)
     best_row = np.argmax(value, axis=1)
     solved = np.full(D, np.nan)
     solved[own] = X[best_row[vertex[own]], own]
-    return solved, value[np.arange(V), best_row]
+    columns = tuple(kernel.terms[t].columns for t in mains)
+    return _Solutions(columns, solved, value[np.arange(V), best_row], candidates, scores)
+
+
+def _best_starts(encoding: Encoding, vertex: Index, X: Array, value: Array, ascents: int) -> Array:
+    """Per vertex, the rows to start from: the best ones; for a vertex that opens nodes, the best of each cell first."""
+    order = np.argsort(-value, axis=1)
+    most = max([ascents, *map(len, encoding.cells.values())])
+    for j, cells in encoding.cells.items():
+        ranked = order[vertex[j]]
+        _, first = np.unique(cells.of_codes(X[ranked, j]), return_index=True)
+        order[vertex[j]] = np.concatenate([ranked[np.sort(first)], np.delete(ranked, first)])
+    return np.asarray(order[:, :most])
 
 
 def _random_starts(encoding: Encoding, own: Index, k: int, rng: np.random.Generator) -> Array:
-    """k rows with random values in the columns `own`, nothing elsewhere."""
+    """k rows with random values in the columns `own`; openers have a value in each of their cells."""
     X, U = np.full((k, encoding.n_columns), np.nan), rng.random((k, len(own)))
     for j, u in zip(own.tolist(), U.T, strict=True):
         X[:, j] = encoding.from_uniform(j, u) if encoding.is_numeric[j] else np.floor(u * encoding.n_codes[j])
+        if j in encoding.cells:
+            for cell in range(min(len(encoding.cells[j]), k)):
+                X[cell, j] = encoding.draw_in_cells(j, (cell, cell), u[[cell]])[0]
     return X

@@ -1,4 +1,4 @@
-"""The initial design: a few configurations that see every option and cover the range of every parameter.
+"""The initial design: a few configurations that see every option and interval and cover the range of every parameter.
 
 `initial_design` makes all rows at once. `next_row` extends a design one row at a time, for spaces that are still being
 discovered. Both give an option a share of the design in proportion to the rows needed to see every option below it.
@@ -6,13 +6,17 @@ discovered. Both give an option a share of the design in proportion to the rows 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from addtree._types import Array, Index
+from addtree.space.cells import Cells
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
+
+_INTERVAL_VISITS = 2  # The design moves a number into an interval until the interval was open in this many rows.
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,28 @@ class DesignSettings:
 
 
 def rows_needed(encoding: Encoding) -> list[int]:
-    """Per node, the number of rows that it takes to see every option at and below it once."""
-    return encoding.space.tree.fold(lambda i, below: max([1, *map(sum, below)]))
+    """Per node, the number of rows that it takes to see every option and interval at and below it once."""
+    nodes, tree = encoding.space.nodes, encoding.space.tree
+
+    def needed(i: int, below: list[list[int]]) -> int:
+        n_choices = len(nodes[i].choices)
+        covers = [
+            sum(rows for _, rows in _cover(tree.cells[name], values))
+            for (name, _), values in zip(nodes[i].openers, below[n_choices:], strict=True)
+        ]
+        return max([1, *map(sum, below[:n_choices]), *covers])
+
+    return tree.fold(needed)
+
+
+def _cover(cells: tuple[tuple[int, ...], ...], needed: Sequence[float]) -> list[tuple[int, int]]:
+    """Cells that together open every interval, each with the rows that it takes to see what no earlier one opens."""
+    unseen, cover = set(range(len(needed))), []
+    while unseen:
+        cell = max(range(len(cells)), key=lambda c: len(unseen.intersection(cells[c])))
+        cover.append((cell, int(max(needed[o] for o in unseen.intersection(cells[cell])))))
+        unseen -= set(cells[cell])
+    return cover
 
 
 def node_shares(encoding: Encoding) -> Array:
@@ -50,7 +74,17 @@ def node_shares(encoding: Encoding) -> Array:
             total = sum(needed[o] for o in options)
             for o in options:
                 share[o] = share[i] * needed[o] / total
+        for j, children in encoding.node_openers[i]:
+            for child in children:
+                share[child] = share[i] * max(_width(encoding, j, child), 0.5 / len(children))
     return share
+
+
+def _width(encoding: Encoding, column: int, child: int) -> float:
+    """The share of the range of an opener in which a node is open."""
+    ends = np.clip(encoding.gates[child][-1][1:], 0.0, 1.0)
+    low, high = encoding.to_uniform(column, ends)
+    return float(high - low)
 
 
 def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Array:
@@ -64,6 +98,8 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
                 X[rows, j] = encoding.from_uniform(j, (strata + rng.random(len(rows))) / len(rows))
             else:
                 X[rows, j] = strata % encoding.n_codes[j]
+        for j, children in encoding.node_openers[i]:
+            X[rows, j] = _see_intervals(encoding, j, X[rows, j], needed[list(children)], int(needed[i]), rng)
         for j, options in encoding.node_choices[i]:
             X[rows, j] = _deal(needed[list(options)], len(rows), rng)
     return X
@@ -84,28 +120,67 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction
     for i, _ in encoding.walk(row):
         for j in encoding.node_columns[i]:
             seen = X[~np.isnan(X[:, j]), j]
-            if restriction is not None and restriction.fixed[j]:
-                row[j] = restriction.codes[j]
-            elif encoding.is_numeric[j]:
+            if encoding.is_numeric[j]:
                 u = _from_rarest_stratum(encoding.to_uniform(j, seen), encoding.size(j), rng)
                 row[j] = encoding.from_uniform(j, np.array([u]))[0]
             else:
                 row[j] = _rarest(seen, np.ones(encoding.n_codes[j]), rng)
+        for j, _ in encoding.node_openers[i]:
+            cells = encoding.cells[j]
+            unseen = _unseen_intervals(cells, X[~np.isnan(X[:, j]), j])
+            if unseen and not unseen.intersection(cells.open[int(cells.of_codes(row[j]))]):
+                cell = max(range(len(cells)), key=lambda c: len(unseen.intersection(cells.open[c])))
+                row[j] = encoding.draw_in_cells(j, (cell, cell), rng.random(1))[0]
+        if restriction is not None:
+            for j in encoding.node_columns[i]:
+                row[[j]] = restriction.adjust(i, j, row[[j]], rng)
         for j, options in encoding.node_choices[i]:
             weights = needed[list(options)]
             if restriction is not None:
-                weights = weights * restriction.possible[list(options)]
+                weights = weights * restriction.allowed(i, j)
             row[j] = _rarest(X[~np.isnan(X[:, j]), j], weights, rng)
     return row
 
 
 def has_unseen_option(encoding: Encoding, X: Array) -> bool:
-    """Whether the rows X leave out some option of some choice."""
-    return any(
+    """Whether the rows X leave out some option of some choice, or some interval of some number."""
+    unseen_options = any(
         len(np.unique(X[~np.isnan(X[:, j]), j])) < len(options)
         for choices in encoding.node_choices
         for j, options in choices
     )
+    return unseen_options or any(
+        _unseen_intervals(cells, X[~np.isnan(X[:, j]), j]) for j, cells in encoding.cells.items()
+    )
+
+
+def _unseen_intervals(cells: Cells, codes: Array) -> set[int]:
+    """The intervals that are open at none of the codes."""
+    every = {o for opened in cells.open for o in opened}
+    return every.difference(*(cells.open[cell] for cell in set(cells.of_codes(codes).tolist())))
+
+
+def _see_intervals(
+    encoding: Encoding, column: int, codes: Array, below: Array, needed: int, rng: np.random.Generator
+) -> Array:
+    """The codes of an opener, some of them moved, so that every interval is open in enough rows.
+
+    below   rows needed to see everything below each interval
+    needed  rows needed to see everything at and below the node of the opener
+    """
+    cells, codes = encoding.cells[column], codes.copy()
+    visits = max(1, min(_INTERVAL_VISITS, len(codes) // needed))
+    movable = np.ones(len(codes), dtype=bool)
+    for cell, rows in _cover(cells.open, below.tolist()):
+        wanted = set(cells.open[cell])
+        there = np.array([wanted <= set(cells.open[c]) for c in cells.of_codes(codes).tolist()], dtype=bool)
+        kept = np.flatnonzero(there & movable)[: visits * rows]
+        movable[kept] = False
+        lacking = min(visits * rows - len(kept), int(np.sum(movable)))
+        chosen = rng.permutation(np.flatnonzero(movable))[:lacking]
+        codes[chosen] = encoding.draw_in_cells(column, (cell, cell), rng.random(lacking))
+        movable[chosen] = False
+    return codes
 
 
 def _deal(weights: Array, n: int, rng: np.random.Generator) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from addtree._types import Array, Index
 from addtree.search.acquisition import Acquisition
-from addtree.search.ascent import ascend
+from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import Observed
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
@@ -65,8 +65,9 @@ def maximize_jointly(
     free = encoding.is_numeric & ~np.isnan(starts)
     if restriction is not None:
         free &= ~restriction.fixed
+    box = Box(free, *encoding.bounds(starts))
     moments = view.moments(starts, view.kernel.rows(starts).active)
-    improved, _ = ascend(acquisition_at(moments, acquisition), starts, free, steps=search.steps, enough=tolerance)
+    improved, _ = ascend(acquisition_at(moments, acquisition), starts, box, steps=search.steps, enough=tolerance)
     refined, refined_value = score(encoding.snap(improved))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
@@ -82,7 +83,7 @@ def maximize_jointly(
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:
     """The rows to start from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
-    paths = [path.tobytes() for path in np.where(np.isnan(X), -1.0, X)[:, encoding.is_choice][order]]
+    paths = [path.tobytes() for path in encoding.branches(X)[order]]
     best_of_path = {path: i for i, path in reversed(list(enumerate(paths)))}
     chosen = [0, 1, *(i for i in sorted(best_of_path.values()) if paths[i] not in paths[:2])]
     rest = sorted(set(range(len(order))) - set(chosen))

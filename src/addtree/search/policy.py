@@ -178,7 +178,7 @@ def _reference_means(posterior: Posterior, observed: Observed) -> Array:
     """
     if observed.restriction is None:
         return posterior.means()
-    rows = observed.X[observed.restriction.in_possible_branch(observed.X)]
+    rows = observed.X[observed.restriction.in_allowed_branch(observed.X)]
     if not len(rows):
         return posterior.means()
     return posterior.predict(posterior.kernel.rows(observed.restriction.overwrite(rows)))[0]

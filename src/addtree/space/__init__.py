@@ -1,14 +1,21 @@
 """Conditional spaces: parameters, the tree they form, and its encoding as arrays.
 
+labels       the values of categories and the options of choices
+grid         numbers with finitely many values
+cells        numbers that open parameters
+number       what all numbers have in common
 parameters   numbers and categories: their domains and codes
+choice       choices, whose options open subspaces
 tree         nodes, vertices, conditions, and the walks along the tree
 encoding     configurations as arrays: conversion, and the one sampler
-space        `Space` and `Choice`: definition, validation, JSON, text
+forms        spaces in words and as JSON
+space        `Space`: definition, validation
 restriction  the configurations that agree with a partial one
 assembly     a space from parameters and their conditions, as other tools describe it
 """
 
+from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical, Integer, Real
-from addtree.space.space import Choice, Space
+from addtree.space.space import Space
 
 __all__ = ["Categorical", "Choice", "Integer", "Real", "Space"]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from addtree.errors import SpaceError
-from addtree.space.parameters import Parameter, Scalar
+from addtree.space.labels import Scalar
+from addtree.space.parameters import Parameter
 from addtree.space.space import Choice, Space
 
 MAX_OPTIONS = 32

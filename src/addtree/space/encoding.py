@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from addtree._types import Array, Config, Index, Mask
-from addtree.space.parameters import Integer, Real
+from addtree.space.cells import Cells
+from addtree.space.grid import Grid
+from addtree.space.parameters import Real
 from addtree.space.tree import Node
 
 if TYPE_CHECKING:
     from addtree.space.space import Space
 
-_KEY_DECIMALS = 12  # Codes that agree to this many decimals of the unit interval are one configuration.
+_KEY_DECIMALS = 12  # Codes of reals that agree to this many decimals of the unit interval are one configuration.
 
 
 class Encoding:
-    """The columns of a space, and the conversion to and from them.
+    """The columns of a space, and the conversion to and from them. A constant has no column.
 
-    >>> from addtree import Choice, Space
+    >>> from addtree import Choice, Integer, Space
     >>> encoding = Encoding(Space(x=Real(0, 4), c=Choice(a=Space(), b=Space(k=Integer(1, 3)))))
     >>> encoding.encode([{"x": 1.0, "c": "b", "k": 3}, {"x": 2.0, "c": "a"}])
     array([[0.25, 1.  , 1.  ],
@@ -36,19 +38,28 @@ class Encoding:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.names = tuple(space.variables)
-        self.index = {name: j for j, name in enumerate(self.names)}
-        self._domains = domains = tuple(space.variables.values())
-        self.is_numeric = np.array([isinstance(d, (Real, Integer)) for d in domains], dtype=bool)
-        self.is_integer = np.array([isinstance(d, Integer) for d in domains], dtype=bool)
+        constants = {name for node in space.nodes for name in node.constants}
         choices = {name for node in space.nodes for name, _ in node.choices}
-        self.is_choice = np.array([name in choices for name in self.names], dtype=bool)
+        self.names = tuple(name for name in space.variables if name not in constants)
+        self.index = {name: j for j, name in enumerate(self.names)}
+        domains: list[Any] = [space.variables[name] for name in self.names]
+        self._domains = tuple(domains)
+        self.is_choice: Mask = np.array([name in choices for name in self.names], dtype=np.bool_)
+        numeric = [name not in choices and domain.is_number for name, domain in zip(self.names, domains, strict=True)]
+        self.is_numeric: Mask = np.array(numeric, dtype=np.bool_)
         # the number of codes of a categorical or choice column, 0 for a numeric one
-        self.n_codes = np.array([0 if isinstance(d, (Real, Integer)) else len(d.labels) for d in domains])
-        integers = [d for d in domains if isinstance(d, Integer)]
-        self._low = np.array([d.low for d in integers], dtype=float)
-        self._high = np.array([d.high for d in integers], dtype=float)
-        self._log = np.array([d.log for d in integers], dtype=bool)
+        self.n_codes = np.array([0 if n else len(d.labels) for n, d in zip(numeric, domains, strict=True)], dtype=int)
+        # Numbers with few values are snapped to them: those on even grids all at once, others one column at a time.
+        self._grids: list[Grid | None] = [d.grid if n else None for n, d in zip(numeric, domains, strict=True)]
+        even = [(j, grid.n - 1) for j, grid in enumerate(self._grids) if grid is not None and not grid.is_log]
+        self._even = np.array([j for j, _ in even], dtype=np.intp)
+        self._intervals = np.array([n for _, n in even], dtype=float)
+        self._log = [(j, grid) for j, grid in enumerate(self._grids) if grid is not None and grid.is_log]
+        self._coarse = [(j, d) for j, d in enumerate(domains) if isinstance(d, Real) and d.is_coarse]
+        self.cells: dict[int, Cells] = {
+            self.index[name]: self._domains[self.index[name]].cells for node in space.nodes for name, _ in node.openers
+        }
+        self._highest = np.array([self.cells[j].high[-1] if j in self.cells else 1.0 for j in range(len(domains))])
 
     @property
     def n_columns(self) -> int:
@@ -60,37 +71,40 @@ class Encoding:
         X = np.full((len(configs), self.n_columns), np.nan)
         for row, config in zip(X, configs, strict=True):
             for name, value in self.space.validate(config).items():
-                j = self.index[name]
-                domain: Any = self._domains[j]
-                row[j] = domain._encode(value)
+                j = self.index.get(name)
+                if j is not None:
+                    row[j] = self._domains[j]._encode(value)
         return X
 
     def decode(self, row: Array) -> dict[str, Any]:
         """One row of X to a configuration of plain Python values."""
         index = self.index
-        return {name: self.decode_value(name, row[index[name]]) for _, node in self.walk(row) for name in node.names}
+        return {
+            name: self.decode_value(name, row[index[name]] if name in index else 0.0)
+            for _, node in self.walk(row)
+            for name in node.names
+        }
 
     def encode_value(self, name: str, value: Any) -> float:
         """The code of one value, or a ConfigError if the variable does not have it."""
-        domain: Any = self._domains[self.index[name]]
+        domain: Any = self.space.variables[name]
         return float(domain._encode(domain._check(value)))
 
     def decode_value(self, name: str, code: float) -> Any:
-        """The value of one code; a number between two integers gives the nearer one."""
-        return self._domains[self.index[name]]._decode(float(code))
+        """The value of one code; a number between two values on a grid gives the nearer one."""
+        domain: Any = self.space.variables[name]
+        return domain._decode(float(code))
 
     def snap(self, X: Array) -> Array:
-        """The same rows with every number clipped to its range and every integer at a whole value."""
+        """The same rows with every number clipped to its range and at one of its values if it has few."""
         X = X.copy()
-        X[:, self.is_numeric] = np.clip(X[:, self.is_numeric], 0.0, 1.0)
-        if self.is_integer.any():
-            U, low, high = X[:, self.is_integer], self._low, self._high
-            ratio = np.where(self._log, high / np.where(self._log, low, 1.0), np.e)
-            linear = np.round(U * (high - low)) / (high - low)
-            value = np.clip(np.round(np.where(self._log, low, 1.0) * ratio**U), low, high)
-            X[:, self.is_integer] = np.where(
-                self._log, np.log(value / np.where(self._log, low, 1.0)) / np.log(ratio), linear
-            )
+        X[:, self.is_numeric] = np.clip(X[:, self.is_numeric], 0.0, self._highest[self.is_numeric])
+        if len(self._even):
+            X[:, self._even] = np.round(X[:, self._even] * self._intervals) / self._intervals
+        for j, grid in self._log:
+            X[:, j] = grid.codes(grid.positions(X[:, j]))
+        for j, real in self._coarse:
+            X[:, j] = [code if np.isnan(code) else real._encode(real._decode(code)) for code in X[:, j].tolist()]
         return X
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
@@ -104,38 +118,51 @@ class Encoding:
         for i, reached in self.walk_rows(X, node, rows):
             k = len(reached)
             for j in self.node_columns[i]:
-                if self.is_numeric[j]:
-                    X[reached, j] = self.from_uniform(j, rng.random(k))
-                else:
-                    X[reached, j] = rng.integers(self.n_codes[j], size=k)
+                X[reached, j] = self.random_codes(j, k, rng)
             for j, options in self.node_choices[i]:
                 X[reached, j] = rng.integers(len(options), size=k)
 
     def from_uniform(self, column: int, u: Array) -> Array:
         """Codes of a numeric column from numbers in [0, 1]: uniform numbers make every value equally likely."""
-        domain = self._domains[column]
-        return domain._from_uniform(u) if isinstance(domain, Integer) else u
-
-    def size(self, column: int) -> float:
-        """The number of values of a numeric column; infinite for a real one."""
-        domain = self._domains[column]
-        return domain.size if isinstance(domain, Integer) else np.inf
+        grid = self._grids[column]
+        return u if grid is None else grid.from_uniform(u)
 
     def to_uniform(self, column: int, codes: Array) -> Array:
         """The opposite: numbers in [0, 1] that `from_uniform` maps to these codes."""
-        domain = self._domains[column]
-        return domain._to_uniform(codes) if isinstance(domain, Integer) else codes
+        grid = self._grids[column]
+        return codes if grid is None else grid.to_uniform(codes)
+
+    def size(self, column: int) -> float:
+        """The number of values of a numeric column; infinite for a real one."""
+        return float(self._domains[column].size)
+
+    def random_codes(self, column: int, k: int, rng: np.random.Generator) -> Array:
+        """k random codes of a parameter."""
+        if self.is_numeric[column]:
+            return self.from_uniform(column, rng.random(k))
+        return np.asarray(rng.integers(self.n_codes[column], size=k), dtype=float)
+
+    def draw_in_cells(self, column: int, cells: tuple[int, int], u: Array) -> Array:
+        """Codes of an opener from numbers in [0, 1], all from its first to its last cell."""
+        ends = np.array([self.cells[column].low[cells[0]], self.cells[column].high[cells[1]]])
+        low, high = self.to_uniform(column, ends)
+        return np.asarray(np.clip(self.from_uniform(column, low + u * (high - low)), *ends))
 
     # ------------------------------------------------------------------ the tree
 
     def walk(self, row: Array) -> Iterator[tuple[int, Node]]:
-        """The nodes that a row activates, parents first; a choice is read after its node was visited."""
-        return self.space.tree.walk(lambda name: int(row[self.index[name]]))
+        """The nodes that a row activates, parents first; a choice or opener is read after its node was visited."""
+
+        def cell(name: str) -> int:
+            j = self.index[name]
+            return int(self.cells[j].of_codes(row[j])) if j in self.cells else int(row[j])
+
+        return self.space.tree.walk(cell)
 
     def walk_rows(self, X: Array, node: int, rows: Index) -> Iterator[tuple[int, Index]]:
         """The nodes that `X[rows]` activate at and below a node, each with the rows that reach it, parents first.
 
-        The choices of a node are read after it was visited, so that the caller can write them there.
+        The choices and openers of a node are read after it was visited, so that the caller can write them there.
         """
         queue = [(node, rows)]
         for i, reached in queue:
@@ -143,31 +170,101 @@ class Encoding:
             for j, options in self.node_choices[i]:
                 taken = X[reached, j]
                 queue += [(child, chosen) for o, child in enumerate(options) if len(chosen := reached[taken == o])]
+            for j, children in self.node_openers[i]:
+                for child in children:
+                    low, high = self.gates[child][-1][1:]
+                    inside = (low <= X[reached, j]) & (X[reached, j] <= high)
+                    if inside.any():
+                        queue.append((child, reached[inside]))
 
     def clear(self, X: Array, node: int, rows: Index) -> None:
         """Make everything at and below a node inactive in `X[rows]`."""
         X[np.ix_(rows, self.below[node])] = np.nan
 
     def enter(self, X: Array, node: int, rng: np.random.Generator) -> Array:
-        """The same rows with the options that lead to a node; what these open is drawn at random."""
+        """The same rows with the options and numbers that lead to a node; what these open is drawn at random."""
         X = X.copy()
         here = 0
-        for name, option in self.space.nodes[node].location:
-            j = self.index[name]
-            options = dict(self.node_choices[here])[j]
-            here = options[option]
-            rows = np.flatnonzero(X[:, j] != option)
-            for other in options:
+        for (name, position), (j, low, high) in zip(self.space.nodes[node].location, self.gates[node], strict=True):
+            rows = np.flatnonzero(~((low <= X[:, j]) & (X[:, j] <= high)))
+            children = dict(self.space.nodes[here].branches)[name]
+            here = children[position]
+            if j in self.cells:
+                cells = [cell for cell, opened in enumerate(self.cells[j].open) if position in opened]
+                X[rows, j] = self.draw_in_cells(j, (cells[0], cells[-1]), rng.random(len(rows)))
+                X[rows] = self.repair(X[rows], rng)
+                continue
+            for other in children:
                 self.clear(X, other, rows)
-            X[rows, j] = option
+            X[rows, j] = position
             self.fill(X, here, rows, rng)
         return X
 
+    def repair(
+        self, X: Array, rng: np.random.Generator | None, *, donors: Array | None = None, donor_share: float = 0.0
+    ) -> Array:
+        """The same rows, snapped, with codes for exactly those variables that the choices and numbers open.
+
+        What is missing is drawn at random, or takes the middle of its range if there is no generator. A share of the
+        rows takes it from the first of the donors that has it. What is open in two ways keeps its codes.
+        """
+        X = self.snap(X)
+        active = np.zeros(X.shape, dtype=bool)
+        for i, reached in self.walk_rows(X, 0, np.arange(len(X))):
+            own = np.array([*self.node_columns[i], *(j for j, _ in self.node_choices[i])], dtype=np.intp)
+            lacking = reached[np.isnan(X[np.ix_(reached, own)]).any(axis=1)]
+            if len(lacking) and donors is not None and rng is not None:
+                found = np.flatnonzero(self.inside(donors, i))
+                given = lacking[rng.random(len(lacking)) < donor_share] if len(found) else lacking[:0]
+                block = np.ix_(given, own)
+                X[block] = np.where(np.isnan(X[block]), donors[found[:1]][:, own], X[block]) if len(given) else X[block]
+            for j in own.tolist():
+                missing = lacking[np.isnan(X[lacking, j])]
+                if len(missing):
+                    X[missing, j] = self._middle(j) if rng is None else self.random_codes(j, len(missing), rng)
+            active[np.ix_(reached, own)] = True
+        return np.where(active, X, np.nan)
+
+    def _middle(self, column: int) -> float:
+        """The code of the middle of a numeric range, or the first category or option."""
+        return float(self.from_uniform(column, np.array([0.5]))[0]) if self.is_numeric[column] else 0.0
+
     def inside(self, X: Array, node: int) -> Mask:
         """Which rows activate a node."""
-        location = self.space.nodes[node].location
-        columns, codes = [self.index[name] for name, _ in location], [option for _, option in location]
-        return np.asarray(np.all(X[:, columns] == codes, axis=1))
+        columns = [j for j, _, _ in self.gates[node]]
+        low, high = [low for _, low, _ in self.gates[node]], [high for _, _, high in self.gates[node]]
+        return np.asarray(np.all((low <= X[:, columns]) & (X[:, columns] <= high), axis=1))
+
+    def bounds(self, X: Array) -> tuple[Array | float, Array | float]:
+        """The least and the largest code of every entry of X with which the same nodes stay active (n x D, or 0, 1)."""
+        if not self.cells:
+            return 0.0, 1.0
+        low, high = np.zeros(X.shape), np.ones(X.shape)
+        for j, cells in self.cells.items():
+            cell = cells.of_codes(np.nan_to_num(X[:, j]))
+            low[:, j], high[:, j] = np.array(cells.low)[cell], np.array(cells.high)[cell]
+        return low, high
+
+    def branches(self, X: Array) -> Array:
+        """Per row, the options and cells that decide which nodes are active; -1 where a variable is inactive."""
+        taken = X[:, self.is_choice]
+        if self.cells:
+            cells = [np.where(np.isnan(X[:, j]), np.nan, found.of_codes(X[:, j])) for j, found in self.cells.items()]
+            taken = np.column_stack([taken, *cells])
+        return np.where(np.isnan(taken), -1.0, taken)
+
+    @cached_property
+    def gates(self) -> tuple[tuple[tuple[int, float, float], ...], ...]:
+        """Per node, the conditions of its location: a column, with the lowest and the highest code that leads there."""
+        return tuple(
+            tuple(self._gate(self.index[name], position) for name, position in node.location)
+            for node in self.space.nodes
+        )
+
+    def _gate(self, column: int, position: int) -> tuple[int, float, float]:
+        if column in self.cells:
+            return (column, *self.cells[column].gate(position))
+        return (column, float(position), float(position))
 
     @cached_property
     def node_columns(self) -> tuple[tuple[int, ...], ...]:
@@ -180,48 +277,69 @@ class Encoding:
         return tuple(tuple((self.index[name], opts) for name, opts in node.choices) for node in self.space.nodes)
 
     @cached_property
+    def node_openers(self) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]:
+        """Per node, its openers: the column, and the node each interval opens."""
+        return tuple(tuple((self.index[name], opened) for name, opened in node.openers) for node in self.space.nodes)
+
+    @cached_property
     def below(self) -> tuple[Index, ...]:
         """Per node, the columns at it and below it."""
 
         def columns(i: int, below: list[list[set[int]]]) -> set[int]:
             own = {*self.node_columns[i], *(j for j, _ in self.node_choices[i])}
-            return own.union(*(found for options in below for found in options))
+            return own.union(*(found for children in below for found in children))
 
         return tuple(np.array(sorted(found), dtype=np.intp) for found in self.space.tree.fold(columns))
 
     def single_steps(self, row: Array) -> Array:
-        """The rows one step away in one integer (either way) or one plain categorical (every other value)."""
-        steps = []
+        """The rows one step away in one number on a grid (either way) or one plain categorical (every other value).
+
+        What a step of a number opens takes the middle of its range.
+        """
+        steps: list[Array] = []
         for j in np.flatnonzero(~np.isnan(row) & ~self.is_choice):
-            domain = self._domains[j]
+            grid = self._grids[j]
             codes: list[float] = []
-            if isinstance(domain, Integer):
-                value = domain._decode(float(row[j]))
-                codes = [domain._encode(v) for v in (value - 1, value + 1) if domain.low <= v <= domain.high]
+            if grid is not None:
+                k = int(grid.positions(row[j]))
+                codes = [float(grid.codes(to)) for to in (k - 1, k + 1) if 0 <= to < grid.n]
             elif not self.is_numeric[j]:
                 codes = [float(code) for code in range(self.n_codes[j]) if code != row[j]]
-            steps += [_with(row, int(j), code) for code in codes]
+            found = [_with(row, int(j), code) for code in codes]
+            steps += list(self.repair(np.array(found), None)) if found and j in self.cells else found
         return np.array(steps) if steps else np.empty((0, len(row)))
 
     def keys(self, X: Array) -> list[bytes]:
         """A key per row; equal keys are one configuration."""
-        rounded = np.round(np.where(np.isnan(X), -1.0, X), _KEY_DECIMALS) + 0.0  # -0.0 becomes 0.0
-        return [row.tobytes() for row in rounded]
+        found = np.round(X, _KEY_DECIMALS) + 0.0  # -0.0 becomes 0.0
+        if len(self._even):
+            found[:, self._even] = np.round(X[:, self._even] * self._intervals) + 0.0
+        for j, grid in self._log:
+            found[:, j] = grid.positions(X[:, j]) + 0.0
+        for j, real in self._coarse:
+            found[:, j] = [code if np.isnan(code) else real._decode(code) - real.low for code in X[:, j].tolist()]
+        return [row.tobytes() for row in np.where(np.isnan(X), -1.0, found)]
 
     def enumerate(self) -> Array:
         """Every configuration of a finite space, one row each."""
 
         def codes(j: int) -> list[float]:
             domain = self._domains[j]
-            if isinstance(domain, Integer):
-                return [domain._encode(value) for value in range(domain.low, domain.high + 1)]
-            return [float(code) for code in range(int(self.n_codes[j]))]
+            return [domain._encode(value) for value in domain.values]
 
         return np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes))
 
     def paths(self) -> Array:
-        """Every path, one row each, with zeros for the parameters on it."""
-        return np.array(self._expand(np.full(self.n_columns, np.nan), [0], lambda j: [0.0]))
+        """Every path, one row each, with zeros for the parameters on it.
+
+        A number that opens parameters has the lowest code of each of its cells, so that cells that open the same
+        parameters are several rows.
+        """
+        return np.array(
+            self._expand(
+                np.full(self.n_columns, np.nan), [0], lambda j: list(self.cells[j].low) if j in self.cells else [0.0]
+            )
+        )
 
     def _expand(self, row: Array, todo: list[int], codes: Callable[[int], list[float]]) -> list[Array]:
         """All completions of a row in which the nodes `todo` are still open."""
@@ -231,10 +349,18 @@ class Encoding:
         rows = [row]
         for j in self.node_columns[node]:
             rows = [_with(r, j, code) for r in rows for code in codes(j)]
-        branches: list[tuple[Array, list[int]]] = [(r, rest) for r in rows]
+        branches: list[tuple[Array, list[int]]] = [(r, [*rest, *self._opened(r, node)]) for r in rows]
         for j, options in self.node_choices[node]:
             branches = [(_with(r, j, o), [*t, child]) for r, t in branches for o, child in enumerate(options)]
         return [done for r, t in branches for done in self._expand(r, t, codes)]
+
+    def _opened(self, row: Array, node: int) -> list[int]:
+        """The nodes that the numbers of a node open in a row."""
+        return [
+            children[o]
+            for j, children in self.node_openers[node]
+            for o in self.cells[j].open[int(self.cells[j].of_codes(row[j]))]
+        ]
 
 
 def _with(row: Array, column: int, code: float) -> Array:

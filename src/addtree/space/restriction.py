@@ -1,8 +1,9 @@
 """Restrictions: the configurations that agree with a partial one.
 
-A partial configuration gives values to some parameters. It implies the options that lead to them: of each choice, those
-options remain below which all of the given parameters can be active at once. A search that completes a partial
-configuration makes every candidate agree with the restriction, and leaves the given columns alone.
+A partial configuration gives values to some parameters. It implies the options and intervals that lead to them: of each
+choice or number that opens parameters, those cells remain with which all of the given parameters can be active at once.
+A search that completes a partial configuration makes every candidate agree with the restriction, and leaves the given
+columns alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from addtree._types import Array, Config, Mask
+from addtree._types import Array, Config, Index, Mask
 from addtree.errors import ConfigError, OptionError
 from addtree.space.encoding import Encoding
 
@@ -25,9 +26,10 @@ _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this a
 class Restriction:
     """The configurations with given values.
 
-    values    the given values by name
-    codes     D, their codes; NaN in the columns that are free
-    possible  per node, whether a configuration may activate it: whether all that must be active below it can be
+    values  the given values by name
+    codes   D, their codes; NaN in the columns that are free
+    cells   by node and column of a choice or opener at that node, the cells that are allowed: those with which
+            everything that must be active below the node can be
 
     >>> from addtree import Choice, Real, Space
     >>> space = Space(x=Real(0, 1), c=Choice(a=Space(), b=Space(y=Real(0, 1))))
@@ -39,7 +41,7 @@ class Restriction:
     encoding: Encoding
     values: Mapping[str, Any]
     codes: Array
-    possible: Mask
+    cells: Mapping[tuple[int, int], tuple[int, ...]]
 
     @classmethod
     def of(cls, encoding: Encoding, partial: Config, *, optional: Collection[str] = ()) -> Restriction:
@@ -49,13 +51,13 @@ class Restriction:
         """
         values = _checked_values(encoding, partial)
         codes = np.full(encoding.n_columns, np.nan)
-        for name, value in values.items():
-            codes[encoding.index[name]] = encoding.encode_value(name, value)
-        required = {name: encoding.index[name] for name in values if name not in optional}
-        possible = _possible_nodes(encoding, codes, set(required.values()))
-        if not possible[0]:
+        for name in values.keys() & encoding.index.keys():  # a constant has no column
+            codes[encoding.index[name]] = encoding.encode_value(name, values[name])
+        required = [name for name in values if name not in optional]
+        cells = _allowed_cells(encoding, codes, required)
+        if cells is None:
             raise ConfigError(_conflict(encoding, codes, required, values))
-        return cls(encoding, values, codes, possible)
+        return cls(encoding, values, codes, cells)
 
     @cached_property
     def fixed(self) -> Mask:
@@ -64,43 +66,46 @@ class Restriction:
 
     @cached_property
     def row(self) -> Array | None:
-        """The only row that agrees; None if there are several."""
+        """The only row that agrees; None if there may be several."""
         row = np.full(self.encoding.n_columns, np.nan)
         for i, _ in self.encoding.walk(row):
             for j in self.encoding.node_columns[i]:
                 if not self.fixed[j]:
                     return None
                 row[j] = self.codes[j]
-            for j, children in self.encoding.node_choices[i]:
-                options = self.options(children)
-                if len(options) > 1:
+            for j, _ in self.encoding.node_choices[i]:
+                if len(self.cells[i, j]) > 1:
                     return None
-                row[j] = options[0]
+                row[j] = self.cells[i, j][0]
         return row
 
-    def options(self, children: Sequence[int]) -> list[int]:
-        """The possible options of a choice that opens these nodes."""
-        return [option for option, child in enumerate(children) if self.possible[child]]
+    def allowed(self, node: int, column: int) -> Mask:
+        """Per cell of a choice or opener at a node, whether it is allowed."""
+        name = self.encoding.names[column]
+        return np.isin(np.arange(len(self.encoding.space.tree.cells[name])), self.cells[node, column])
 
     def reaches(self, node: int) -> bool:
         """Whether some row that agrees activates a node."""
-        encoding, here = self.encoding, 0
-        for name, option in encoding.space.nodes[node].location:
-            here = dict(encoding.node_choices[here])[encoding.index[name]][option]
-            if not self.possible[here]:
+        tree, here = self.encoding.space.tree, 0
+        for name, position in tree.nodes[node].location:
+            cells = self.cells[here, self.encoding.index[name]]
+            if not any(position in tree.cells[name][cell] for cell in cells):
                 return False
+            here = dict(tree.nodes[here].branches)[name][position]
         return True
 
     def agrees(self, X: Array) -> Mask:
-        """Which rows agree: every node that they activate is possible, and every given column has its code."""
+        """Which rows agree: they are in an allowed branch, and every given column that is active has its code."""
         same = np.isnan(X) | np.isnan(self.codes) | (np.abs(X - self.codes) < _TOLERANCE)
-        return np.asarray(self.in_possible_branch(X) & np.all(same, axis=1))
+        return np.asarray(self.in_allowed_branch(X) & np.all(same, axis=1))
 
-    def in_possible_branch(self, X: Array) -> Mask:
-        """Which rows activate only possible nodes."""
+    def in_allowed_branch(self, X: Array) -> Mask:
+        """Which rows have only allowed options and cells."""
         inside = np.ones(len(X), dtype=bool)
         for i, rows in self.encoding.walk_rows(X, 0, np.arange(len(X))):
-            inside[rows] &= self.possible[i]
+            for name, _ in self.encoding.space.nodes[i].branches:
+                j = self.encoding.index[name]
+                inside[rows] &= np.isin(_cells_of(self.encoding, j, X[rows, j]), self.cells[i, j])
         return inside
 
     def overwrite(self, X: Array) -> Array:
@@ -108,22 +113,31 @@ class Restriction:
         return np.where(np.isnan(X) | np.isnan(self.codes), X, self.codes)
 
     def conform(self, X: Array, rng: np.random.Generator) -> Array:
-        """The same rows with the given values; options that are not possible change, and what opens is random."""
+        """The same rows, made to agree: with the given values, allowed options, and random values where these open."""
         X, encoding = X.copy(), self.encoding
+        active = np.zeros(X.shape, dtype=bool)
         for i, rows in encoding.walk_rows(X, 0, np.arange(len(X))):
-            for j in encoding.node_columns[i]:
-                if self.fixed[j]:
-                    X[rows, j] = self.codes[j]
-            for j, children in encoding.node_choices[i]:
-                options = self.options(children)
-                wrong = rows[~np.isin(X[rows, j], options)]
-                if len(wrong):
-                    for child in children:
-                        encoding.clear(X, child, wrong)
-                    X[wrong, j] = rng.choice(options, size=len(wrong))
-                    for option in options:
-                        encoding.fill(X, children[option], wrong[X[wrong, j] == option], rng)
-        return X
+            for j in (*encoding.node_columns[i], *(j for j, _ in encoding.node_choices[i])):
+                X[rows, j] = self.adjust(i, j, X[rows, j], rng)
+                active[rows, j] = True
+        return np.where(active, X, np.nan)
+
+    def adjust(self, node: int, column: int, codes: Array, rng: np.random.Generator) -> Array:
+        """Codes of one column at a node, changed as little as it takes to agree; a missing one is drawn at random."""
+        if self.fixed[column]:
+            return np.full(len(codes), self.codes[column])
+        encoding, missing = self.encoding, np.isnan(codes)
+        codes = np.where(missing, encoding.random_codes(column, len(codes), rng) if missing.any() else 0.0, codes)
+        if (node, column) not in self.cells:
+            return codes
+        cells = _cells_of(encoding, column, codes)
+        wrong = np.flatnonzero(~np.isin(cells, self.cells[node, column]))
+        cells[wrong] = rng.choice(self.cells[node, column], size=len(wrong))
+        if column not in encoding.cells:
+            return cells.astype(float)
+        for k in wrong.tolist():
+            codes[k] = encoding.draw_in_cells(column, (cells[k], cells[k]), rng.random(1))[0]
+        return codes
 
     def restore(self, config: Config) -> dict[str, Any]:
         """A configuration that agrees, with the given values exactly as they are, not as their codes decode."""
@@ -164,26 +178,46 @@ def _checked_values(encoding: Encoding, partial: Any) -> dict[str, Any]:
     return values
 
 
-def _possible_nodes(encoding: Encoding, codes: Array, required: set[int]) -> Mask:
-    """Per node, whether all required columns below it can be active at once; node 0 tells whether there is a way."""
-    possible = np.ones(len(encoding.space.nodes), dtype=bool)
-    below = [required.intersection(columns.tolist()) for columns in encoding.below]
-    for i in range(len(possible) - 1, -1, -1):  # children come after their parents
-        for j, children in encoding.node_choices[i]:
-            wanted = set().union(*(below[child] for child in children))
-            for option, child in enumerate(children):
-                possible[child] &= below[child] == wanted and (np.isnan(codes[j]) or option == codes[j])
-            possible[i] &= any(possible[child] for child in children)
-    return possible
+def _cells_of(encoding: Encoding, column: int, codes: Array) -> Index:
+    """The options of a choice, or the cells of an opener, that codes stand for."""
+    cells = encoding.cells[column].of_codes(codes) if column in encoding.cells else codes
+    return cells.astype(np.intp)
 
 
-def _conflict(encoding: Encoding, codes: Array, required: Mapping[str, int], values: Mapping[str, Any]) -> str:
+def _allowed_cells(
+    encoding: Encoding, codes: Array, required: Collection[str]
+) -> dict[tuple[int, int], tuple[int, ...]] | None:
+    """The allowed cells of a `Restriction`; None if the required parameters cannot all be active."""
+    tree = encoding.space.tree
+    allowed: dict[tuple[int, int], tuple[int, ...]] = {}
+    possible = [True] * len(tree.nodes)  # whether everything that is required below a node can be active at once
+
+    def required_below(i: int, below: list[list[set[str]]]) -> set[str]:
+        """The required names at and below a node."""
+        for (name, children), sets in zip(tree.nodes[i].branches, below, strict=True):
+            j, wanted = encoding.index[name], set().union(*sets)
+            own = None if np.isnan(codes[j]) else int(_cells_of(encoding, j, codes[[j]])[0])
+            allowed[i, j] = tuple(
+                cell
+                for cell, opened in enumerate(tree.cells[name])
+                if own in (None, cell)
+                and all(possible[children[o]] for o in opened)
+                and wanted == set().union(*(sets[o] for o in opened))
+            )
+            possible[i] &= bool(allowed[i, j])
+        return set(tree.nodes[i].names).intersection(required).union(*(names for sets in below for names in sets))
+
+    tree.fold(required_below)
+    return allowed if possible[0] else None
+
+
+def _conflict(encoding: Encoding, codes: Array, required: Sequence[str], values: Mapping[str, Any]) -> str:
     """Which given parameters cannot be active at once, with as few of them as possible."""
-    conflicting = dict(required)
+    conflicting = list(required)
     for name in required:
-        others = {other: j for other, j in conflicting.items() if other != name}
-        kept = np.where(np.isin(np.arange(len(codes)), list(others.values())), codes, np.nan)
-        if not _possible_nodes(encoding, kept, set(others.values()))[0]:
+        others = [other for other in conflicting if other != name]
+        kept = np.array([code if n in others else np.nan for n, code in zip(encoding.names, codes, strict=True)])
+        if _allowed_cells(encoding, kept, others) is None:
             conflicting = others
     space = encoding.space
     given = " and ".join(f"{name!r} = {values[name]!r}" for name in conflicting)

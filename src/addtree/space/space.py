@@ -1,8 +1,7 @@
-"""Conditional spaces: parameters, and choices whose options open subspaces."""
+"""Conditional spaces: parameters, and choices and numbers that open subspaces."""
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -13,74 +12,23 @@ import numpy as np
 
 from addtree._types import Array, Config
 from addtree.errors import ConfigError, SpaceError
+from addtree.space.choice import Choice
 from addtree.space.encoding import Encoding
-from addtree.space.parameters import (
-    Categorical,
-    Integer,
-    Parameter,
-    Real,
-    Scalar,
-    check_labels,
-    find_label,
-    same_labels,
-)
-from addtree.space.tree import Condition, Node, Tree, Vertex
+from addtree.space.forms import brief, child_from_dict, condition_text, did_you_mean, draw, example, opened_spaces
+from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.tree import Condition, Node, Opening, Tree, Vertex
+
+__all__ = ["Choice", "Space", "check_space"]
+
+_NOTHING: Mapping[str, Parameter | Choice] = MappingProxyType({})
 
 
-class Choice:
-    """A categorical variable whose options open subspaces.
-
-    >>> Choice(linear=Space(), rbf=Space(gamma=Real(1e-4, 10, log=True))).labels
-    ('linear', 'rbf')
-    >>> Choice({1: Space(), 2: Space(units_2=Integer(8, 512))}).labels
-    (1, 2)
-    """
-
-    def __init__(self, options: Mapping[Any, Space] | None = None, /, **named: Space) -> None:
-        if not isinstance(options or {}, Mapping):
-            raise SpaceError(f"Choice({options!r}): give a mapping of options to spaces; an option may open Space()")
-        for label in set(options or {}) & set(named):
-            raise SpaceError(f"option {label!r} is given twice, in the mapping and by keyword; remove one")
-        both = {**(options or {}), **named}
-        self.labels: tuple[Scalar, ...] = check_labels(both, "Choice options")
-        for label, space in both.items():
-            if not isinstance(space, Space):
-                raise SpaceError(
-                    f"option {label!r} must open a Space, got {space!r}; an option without parameters opens Space()"
-                )
-        self.spaces: tuple[Space, ...] = tuple(both.values())
-
-    def subspace(self, label: Any) -> Space:
-        """The space that an option opens."""
-        return self.spaces[find_label(self.labels, label)]
-
-    def _check(self, value: Any) -> Scalar:
-        """The label as it stands in the definition, or a ConfigError."""
-        return self.labels[find_label(self.labels, value)]
-
-    def _encode(self, value: Any) -> float:
-        """Label to position."""
-        return float(find_label(self.labels, value))
-
-    def _decode(self, code: float) -> Scalar:
-        """Position to label."""
-        return self.labels[int(code)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form. JSON keys must be strings, so other labels are stored as a list of pairs."""
-        pairs = [(label, space.to_dict()) for label, space in zip(self.labels, self.spaces, strict=True)]
-        if all(isinstance(label, str) for label in self.labels):
-            return {"type": "choice", "options": dict(pairs)}
-        return {"type": "choice", "options": [list(pair) for pair in pairs]}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Choice) and same_labels(self.labels, other.labels) and self.spaces == other.spaces
-
-    def __hash__(self) -> int:
-        return hash((self.labels, self.spaces))
-
-    def __repr__(self) -> str:
-        return f"Choice({dict(zip(self.labels, self.spaces, strict=True))!r})"
+def check_space(space: Any) -> Space:
+    """The space itself, or a SpaceError that says what was expected."""
+    if isinstance(space, Space):
+        return space
+    remedy = "write Space({...}), or Space.from_dict for its JSON form" if isinstance(space, Mapping) else "give one"
+    raise SpaceError(f"space must be an addtree.Space, got {space!r}; {remedy}")
 
 
 class Space:
@@ -101,19 +49,23 @@ class Space:
     addtree.errors.ConfigError: parameter 'lr': 0.5 is out of bounds [1e-05, 0.1]; use a value inside, or widen them
     """
 
-    def __init__(
-        self, children: Mapping[str, Parameter | Choice] | None = None, /, **named: Parameter | Choice
-    ) -> None:
-        if not isinstance(children or {}, Mapping):
-            raise SpaceError(f"Space({children!r}): give a mapping of names to parameters")
-        for name in set(children or {}) & set(named):
+    def __init__(self, children: Mapping[str, Parameter | Choice] = _NOTHING, /, **named: Parameter | Choice) -> None:
+        if not isinstance(children, Mapping):
+            raise SpaceError(
+                f"Space({children!r}): give a mapping of names to parameters, or parameters by keyword: "
+                "Space(x=Real(0, 1))"
+            )
+        for name in set(children) & set(named):
             raise SpaceError(f"parameter {name!r} is given twice, in the mapping and by keyword; remove one")
-        both = {**(children or {}), **named}
+        both = {**children, **named}
         for name, child in both.items():
             if not isinstance(name, str) or not name:
                 raise SpaceError(f"a parameter's name must be a non-empty string, got {name!r}")
             if not isinstance(child, (Real, Integer, Categorical, Choice)):
-                raise SpaceError(f"parameter {name!r} must be a Real, Integer, Categorical or Choice, got {child!r}")
+                hint = "; Space.from_dict reads the JSON form of a space" if isinstance(child, Mapping) else ""
+                raise SpaceError(
+                    f"parameter {name!r} must be a Real, Integer, Categorical or Choice, got {child!r}{hint}"
+                )
         self._children: dict[str, Parameter | Choice] = both
         _check_names(self)
 
@@ -127,7 +79,7 @@ class Space:
     @cached_property
     def tree(self) -> Tree[Parameter | Choice]:
         """The nodes of the tree, and how to traverse them."""
-        return Tree.grow(self._children, _opened)
+        return Tree.grow(self._children, _describe)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -141,7 +93,7 @@ class Space:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The conversion of configurations to arrays; one column per variable."""
+        """The conversion of configurations to arrays; one column per variable that is not constant."""
         return Encoding(self)
 
     @property
@@ -156,17 +108,44 @@ class Space:
 
     @cached_property
     def n_paths(self) -> int:
-        """The exact number of paths: per choice a sum over options, per node a product over choices."""
-        return self.tree.fold(lambda i, below: math.prod(map(sum, below)))[0]
+        """The exact number of paths, which are the distinct patterns of activity.
+
+        Per choice it is a sum over options, per number a sum over the different sets of spaces that it opens, per node
+        a product over both.
+        """
+        patterns = {name: _patterns(domain, self.tree.cells[name]) for name, domain in self._branching}
+
+        def count(i: int, below: list[list[int]]) -> int:
+            sums = [
+                sum(math.prod(values[o] for o in opened) for opened in patterns[name])
+                for (name, _), values in zip(self.nodes[i].branches, below, strict=True)
+            ]
+            return math.prod(sums)
+
+        return self.tree.fold(count)[0]
+
+    @property
+    def _branching(self) -> Iterator[tuple[str, Parameter | Choice]]:
+        """The choices and the numbers that open spaces."""
+        return ((name, domain) for name, domain in self.variables.items() if name in self.tree.cells)
 
     @cached_property
     def n_configs(self) -> float:
         """The number of configurations; infinite if a path holds a real parameter or the number exceeds a float."""
         sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
+        cells = {
+            name: [1.0] * len(d.labels) if isinstance(d, (Choice, Categorical)) else d.cell_sizes
+            for name, d in self._branching
+        }
 
         def count(i: int, below: list[list[float]]) -> float:
-            own = math.prod((sizes[name] for name in self.nodes[i].parameters), start=1.0)
-            return math.prod(map(sum, below), start=own)
+            node = self.nodes[i]
+            plain = set(node.parameters) - {name for name, _ in node.openers}
+            total = math.prod(sizes[name] for name in node.parameters if name in plain)
+            for (name, _), values in zip(node.branches, below, strict=True):
+                opened = zip(cells[name], self.tree.cells[name], strict=True)
+                total *= sum(size * math.prod(values[o] for o in positions) for size, positions in opened)
+            return total
 
         return self.tree.fold(count)[0]
 
@@ -175,11 +154,12 @@ class Space:
         return (node for _, node in self._walk(config))
 
     def _walk(self, config: Config) -> Iterator[tuple[int, Node]]:
-        """The nodes that `config` activates; a choice may be added to it while the node that holds it is visited."""
-        return self.tree.walk(lambda name: int(self.tree.domains[name]._encode(config[name])))
+        """The nodes that `config` activates; a value may be added to it while the node that holds it is visited."""
+        domains: dict[str, Any] = self.tree.domains
+        return self.tree.walk(lambda name: domains[name]._cell(config[name]))
 
     def effective_dimension(self, config: Config) -> int:
-        """The number of parameters active in a configuration; choices do not count."""
+        """The number of parameters active in a configuration; choices and constants do not count."""
         config = self.validate(config)
         return sum(len(node.parameters) for node in self.active_nodes(config))
 
@@ -202,7 +182,8 @@ class Space:
         domain = self.variables[name]
         if name not in config:
             raise ConfigError(
-                f"parameter {name!r} is missing; it is active {self._when((node.location,))}: add {_example(domain)}"
+                f"parameter {name!r} is missing; it is active {self._when(tuple(self.tree.in_cells(node.location)))}: "
+                f"add {example(domain)}"
             )
         try:
             return domain._check(config[name])
@@ -213,21 +194,13 @@ class Space:
         if name in self.variables:
             return (
                 f"parameter {name!r} = {value!r} is inactive in this configuration; it is active "
-                f"{self._when(self.conditions[name])}: leave it out, or change the choice"
+                f"{self._when(self.conditions[name])}: leave it out, or change what it depends on"
             )
-        near = difflib.get_close_matches(str(name), list(self.variables), n=1)
-        hint = (
-            f"did you mean {near[0]!r}?" if near else f"the space has {', '.join(map(repr, list(self.variables)[:12]))}"
-        )
-        return f"parameter {name!r} = {value!r} is unknown; {hint}"
+        return f"parameter {name!r} = {value!r} is unknown; {did_you_mean(name, self.variables)}"
 
     def _when(self, condition: Condition) -> str:
-        """A condition in words: when model='svm' and kernel='rbf'."""
-        if condition == ((),):
-            return "always"
-        decode = self.encoding.decode_value
-        ways = [" and ".join(f"{c}={decode(c, o)!r}" for c, o in location) for location in condition[:4]]
-        return "when " + ", or ".join(ways) + (", or ..." if len(condition) > 4 else "")
+        """A condition in words."""
+        return condition_text(condition, self.variables)
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
         """A configuration drawn at random: options equally likely, numbers uniform on their scale."""
@@ -251,34 +224,38 @@ class Space:
                 if node.parameters:
                     row[start[i]] = node.location[-1][1] if node.location else 0
                 for j, name in enumerate(node.parameters):
-                    domain = self.variables[name]
-                    row[start[i] + 1 + j] = (
-                        domain._encode(config[name]) if isinstance(domain, Categorical) else config[name]
-                    )
+                    domain, value = self.variables[name], config[name]
+                    row[start[i] + 1 + j] = domain.position(value) if isinstance(domain, Categorical) else value
         return out
 
     # ------------------------------------------------------------------ forms
 
     def to_dict(self) -> dict[str, Any]:
         """The space as dicts, lists and scalars, for JSON or YAML."""
-        return {name: child.to_dict() for name, child in self._children.items()}
+        form = {}
+        for name, child in self._children.items():
+            try:
+                form[name] = child.to_dict()
+            except SpaceError as error:
+                raise SpaceError(f"parameter {name!r}: {error}") from None
+        return form
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Space:
         """The space that `to_dict` described.
 
         >>> Space.from_dict({"x": {"type": "real", "low": 0, "high": 1}})
-        Space({'x': Real(low=0.0, high=1.0, log=False)})
+        Space({'x': Real(0.0, 1.0)})
         """
         if not isinstance(form, Mapping):
             raise SpaceError(f"a space is a mapping of names to parameters, got {form!r}")
-        return cls({name: _child_from_dict(name, child) for name, child in form.items()})
+        return cls({name: child_from_dict(name, child, cls.from_dict) for name, child in form.items()})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and list(self._children.items()) == list(other._children.items())
+        return isinstance(other, Space) and self._children == other._children
 
     def __hash__(self) -> int:
-        return hash(tuple(self._children.items()))
+        return hash(frozenset(self._children.items()))
 
     def __reduce__(self) -> tuple[type[Space], tuple[dict[str, Parameter | Choice]]]:
         return Space, (self._children,)  # without what is derived from them
@@ -287,33 +264,25 @@ class Space:
         return f"Space({self._children!r})"
 
     def __str__(self) -> str:
-        lines: list[str] = []
-        for name, child in self._children.items():
-            lines += [name, *_options(child)] if isinstance(child, Choice) else [f"{name}: {child}"]
-        return "\n".join(lines)
+        return "\n".join(draw(self._children))
 
 
-def _opened(child: Parameter | Choice) -> list[Mapping[str, Parameter | Choice]] | None:
-    """What a choice opens, option by option; None for a parameter."""
-    return [space.children for space in child.spaces] if isinstance(child, Choice) else None
+def _describe(child: Parameter | Choice) -> Opening[Parameter | Choice] | None:
+    """What a variable opens."""
+    opened = [space.children for _, space in opened_spaces(child)]
+    if isinstance(child, Choice):
+        return Opening("choice", opened, tuple((o,) for o in range(len(opened))))
+    if child.is_constant:
+        return Opening("constant", opened, ())
+    return Opening("number", opened, child.cells.open) if isinstance(child, (Real, Integer)) and opened else None
 
 
-def _options(choice: Choice) -> Iterator[str]:
-    for label, space in zip(choice.labels, choice.spaces, strict=True):
-        last = label is choice.labels[-1]
-        yield f"{'└─' if last else '├─'} {label!r}"
-        inner = str(space).splitlines()
-        tops = [i for i, line in enumerate(inner) if line[0] not in "├└│ "]
-        for i, line in enumerate(inner):
-            after = "   " if tops and i >= tops[-1] else "│  "
-            mark = ("└─ " if i == tops[-1] else "├─ ") if i in tops else after
-            yield ("   " if last else "│  ") + mark + line
-
-
-def _example(domain: Parameter | Choice) -> str:
+def _patterns(domain: Parameter | Choice, cells: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+    """The cells of a variable, as what they open; those of a number count once for each set of parameters."""
     if isinstance(domain, Choice):
-        return "one of " + ", ".join(map(repr, domain.labels[:8]))
-    return str(domain)
+        return list(cells)
+    spaces = [space for _, space in opened_spaces(domain)]
+    return list({frozenset(spaces[o] for o in opened if spaces[o].children): opened for opened in cells}.values())
 
 
 def _check_names(root: Space) -> None:
@@ -327,16 +296,23 @@ def _check_names(root: Space) -> None:
             known = domains.setdefault(name, child)
             if known != child:
                 raise SpaceError(
-                    f"parameter {name!r} has two domains, {_brief(known)} and {_brief(child)}; a name means one "
+                    f"parameter {name!r} has two domains, {brief(known)} and {brief(child)}; a name means one "
                     "variable everywhere: give both the same domain, or rename one"
                 )
             _claim(name, "here", mine)
+            opened = [(text, names_below(sub)) for text, sub in opened_spaces(child)]
+            below: dict[str, str] = {}
+            for cell in [] if isinstance(child, (Choice, Categorical)) else child.cells.open:
+                together: dict[str, str] = {}
+                for text, names in (opened[o] for o in cell):
+                    for other in names:
+                        _claim(other, f"under {name} in {text}", together)
+                below.update(together)
             if isinstance(child, Choice):
-                below: dict[str, str] = {}
-                for label, sub in zip(child.labels, child.spaces, strict=True):
-                    below.update(dict.fromkeys(names_below(sub), f"under {name}={label!r}"))
-                for other, where in below.items():
-                    _claim(other, where, mine)
+                for text, names in opened:
+                    below.update(dict.fromkeys(names, f"under {name}={text}"))
+            for other, where in below.items():
+                _claim(other, where, mine)
         return mine
 
     names_below(root)
@@ -348,32 +324,3 @@ def _claim(name: str, where: str, taken: dict[str, str]) -> None:
             f"parameter {name!r} occurs twice on one path, {taken[name]} and {where}; rename one of the two"
         )
     taken[name] = where
-
-
-def _brief(domain: Parameter | Choice) -> str:
-    return f"a choice of {list(domain.labels)}" if isinstance(domain, Choice) else str(domain)
-
-
-def _child_from_dict(name: str, form: Any) -> Parameter | Choice:
-    kinds = "'real', 'integer', 'categorical' or 'choice'"
-    if not isinstance(form, Mapping) or "type" not in form:
-        raise SpaceError(f"parameter {name!r}: expected a mapping with a 'type' ({kinds}), got {form!r}")
-    rest = {key: value for key, value in form.items() if key != "type"}
-    try:
-        match form["type"]:
-            case "real":
-                return Real(rest.pop("low"), rest.pop("high"), **rest)
-            case "integer":
-                return Integer(rest.pop("low"), rest.pop("high"), **rest)
-            case "categorical":
-                return Categorical(**rest)
-            case "choice":
-                pairs = rest.pop("options")
-                items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
-                check_labels((label for label, _ in items), "Choice options")
-                return Choice({label: Space.from_dict(sub) for label, sub in items}, **rest)
-    except SpaceError as error:
-        raise SpaceError(f"parameter {name!r}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise SpaceError(f"parameter {name!r}: {form!r} is not a {form['type']}: {error}") from None
-    raise SpaceError(f"parameter {name!r}: type {form['type']!r} is not {kinds}")

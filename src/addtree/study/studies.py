@@ -60,7 +60,9 @@ def open_study(
         )
     if space is not None and initial:
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
-    study.sampler = AddTreeSampler(space, seed=attrs.get(_SEED) if seed is None else seed, initial=initial)
+    # Equal spaces may differ in order; the study keeps the order that it was created with.
+    seed = attrs.get(_SEED) if seed is None else seed
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, initial=initial)
     return study
 
 
@@ -80,8 +82,12 @@ def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
 
 def space_of(study: optuna.Study) -> Space | None:
     """Return the space that a study was created with; None for define-by-run and for a study not made by addtree."""
-    text = study.user_attrs.get(_SPACE)
-    return None if text in (None, _DEFINE_BY_RUN) else Space.from_dict(json.loads(text))
+    return _parse_space(study.user_attrs.get(_SPACE))
+
+
+def _parse_space(text: str | None) -> Space | None:
+    """Return the space of such a form; None for define-by-run, or if there is none."""
+    return None if text is None or text == _DEFINE_BY_RUN else Space.from_dict(json.loads(text))
 
 
 def _space_text(space: Space | None) -> str:
@@ -91,7 +97,7 @@ def _space_text(space: Space | None) -> str:
 
 def _check_same_space(name: str, stored: str | None, space: Space | None) -> None:
     """Raise a StudyError that shows the difference if the stored space of a study is not `space`."""
-    if stored == _space_text(space) or (stored is None and space is None):
+    if (stored in (None, _DEFINE_BY_RUN) and space is None) or (space is not None and _parse_space(stored) == space):
         return
     if stored is None:
         raise StudyError(f"study {name!r} was not made by addtree for this space; give the new study another name")

@@ -122,19 +122,19 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def suggest_config(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """Ask an Optuna trial for a configuration of a space: the active parameters only, an option's after its choice."""
+    """Ask an Optuna trial for a configuration of a space: the active parameters only, what a value opens after it."""
     config: dict[str, Any] = {}
     for name, domain in space.children.items():
         config[name] = suggest_parameter(trial, name, domain)
-        if isinstance(domain, Choice):
-            config |= suggest_config(trial, domain.subspace(config[name]))
+        for space_below in domain.opened(config[name]):
+            config |= suggest_config(trial, space_below)
     return config
 
 
 def suggest_parameter(trial: optuna.Trial, name: str, domain: Parameter | Choice) -> Any:
     """Ask an Optuna trial for the value of one parameter or choice."""
     if isinstance(domain, Real):
-        return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
+        return trial.suggest_float(name, domain.low, domain.high, step=domain.step, log=domain.log)
     if isinstance(domain, Integer):
-        return trial.suggest_int(name, domain.low, domain.high, log=domain.log)
+        return trial.suggest_int(name, domain.low, domain.high, step=domain.step or 1, log=domain.log)
     return trial.suggest_categorical(name, domain.labels)
