@@ -136,3 +136,18 @@ def test_minimize_evaluates_them_first():
 
     at.minimize(recorded, SPACE, n_trials=4, seed=0, initial=WHOLE)
     assert seen[:2] == WHOLE
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=str)
+def test_numbers_that_open_parameters_are_completed_too(settings):
+    width = at.Integer(8, 64)
+    space = at.Space(
+        n=at.Integer(1, 4, opens={(2, 4): at.Space(u2=width), (3, 4): at.Space(u3=width)}), x=at.Real(0, 1)
+    )
+    optimizer = Optimizer(space, seed=0, n_initial=5, initial=[{"u3": 20}, {"n": 2}], **settings)
+    configs = run(optimizer, 7, lambda config: config["x"] + config["n"])
+    assert configs[0]["u3"] == 20
+    assert configs[0]["n"] >= 3
+    assert configs[1]["n"] == 2
+    for turn, fixed in enumerate([{"u3": 20}, {"n": 1}, {"u2": 9, "x": 0.5}, {"n": 4}] * 2, start=8):
+        assert optimizer.suggest(turn, fixed=fixed).items() >= fixed.items()

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from addtree import Categorical, Choice, ConfigError, Integer, OptionError, Real, Space
+from addtree.search.design import next_row
 from addtree.space.restriction import Restriction, read_initial
 
 gamma = Real(0, 1)
@@ -81,3 +82,40 @@ def test_an_invalid_entry_is_named(entry, words):
 def test_initial_configurations_are_a_list(initial):
     with pytest.raises(OptionError, match="must be a list of configurations"):
         read_initial(SPACE.encoding, initial)
+
+
+# ---------------------------------------------------------------------- numbers that open parameters
+
+
+LAYERS = Space(
+    n=Integer(1, 6, opens={(2, 6): Space(u2=Integer(1, 3)), (4, 6): Space(u4=Integer(1, 3), k=Integer(7, 7))}),
+    x=Categorical(["a", "b"]),
+)
+
+
+@pytest.mark.parametrize(
+    "partial", [{}, {"u2": 3}, {"u4": 1}, {"u4": 1, "u2": 2}, {"n": 3}, {"n": 5, "u4": 2}, {"k": 7}, {"x": "a", "n": 1}]
+)
+@pytest.mark.parametrize("optional", [False, True])
+def test_numbers_that_open_parameters_agree_as_brute_force_says(partial, optional):
+    encoding, rng = LAYERS.encoding, np.random.default_rng(0)
+    restriction = Restriction.of(encoding, partial, optional=partial if optional else ())
+    X = encoding.enumerate()
+    configs = [encoding.decode(row) for row in X]
+    expected = [all(config.get(n, v if optional else None) == v for n, v in partial.items()) for config in configs]
+    assert restriction.agrees(X).tolist() == expected
+    rows = [*restriction.conform(encoding.sample(50, rng), rng), next_row(encoding, X[:5], rng, restriction)]
+    for row in rows:
+        config = restriction.restore(encoding.decode(row))
+        assert LAYERS.validate(config) == config
+        np.testing.assert_array_equal(encoding.encode([config])[0], row)
+    assert restriction.agrees(np.array(rows)).all()
+
+
+def test_a_parameter_below_an_interval_implies_the_interval():
+    rng = np.random.default_rng(0)
+    restriction = Restriction.of(LAYERS.encoding, {"u4": 1})
+    X = restriction.conform(LAYERS.encoding.sample(200, rng), rng)
+    assert {LAYERS.encoding.decode(row)["n"] for row in X} == {4, 5, 6}
+    with pytest.raises(ConfigError, match="'n' = 3 and 'u4' = 1 are never active together"):
+        Restriction.of(LAYERS.encoding, {"n": 3, "u4": 1})
