@@ -57,13 +57,14 @@ def test_gram_equals_the_sum_over_terms_written_as_a_double_loop(space, covarian
 
     def code(config, name):
         domain = space.variables[name]
+        is_category = isinstance(domain, Choice) or (isinstance(domain, Categorical) and not domain.ordered)
         if name not in config:
-            return "inactive" if isinstance(domain, (Categorical, Choice)) else 0.5
-        return repr(config[name]) if isinstance(domain, (Categorical, Choice)) else domain._encode(config[name])
+            return "inactive" if is_category else 0.5
+        return repr(config[name]) if is_category else domain._encode(config[name])
 
     def active(term, config):
-        names = [(encoding.names[j], o) for j, o in term.gate]
-        return all(n in config and (o < 0 or space.encoding.encode_value(n, config[n]) == o) for n, o in names)
+        names = [(encoding.names[j], low, high) for j, low, high in term.gate]
+        return all(n in config and low <= encoding.encode_value(n, config[n]) <= high for n, low, high in names)
 
     def kappa(t, one, other):
         term, r2 = k.terms[t], 0.0

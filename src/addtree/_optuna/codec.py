@@ -138,7 +138,8 @@ class Codec:
                 return int(d.to_internal_repr(value))
             if isinstance(d, IntDistribution):
                 return int((2 * (round(value) - d.low) + d.step) // (2 * d.step))
-            return int(round((value - d.low) / (d.step or 1)))
+            steps: float = (value - d.low) / (d.step or 1)
+            return round(steps)
         except (TypeError, ValueError, OverflowError):
             raise ConfigError(f"{value!r} is not a value of {d}") from None
 

@@ -55,7 +55,7 @@ class Encoding:
         self._even = np.array([j for j, _ in even], dtype=np.intp)
         self._intervals = np.array([n for _, n in even], dtype=float)
         self._log = [(j, grid) for j, grid in enumerate(self._grids) if grid is not None and grid.is_log]
-        self._coarse = [(j, d) for j, d in enumerate(domains) if isinstance(d, Real) and d.is_coarse]
+        self._coarse = {j: d for j, d in enumerate(domains) if isinstance(d, Real) and d.is_coarse}
         self.cells: dict[int, Cells] = {
             self.index[name]: self._domains[self.index[name]].cells for node in space.nodes for name, _ in node.openers
         }
@@ -103,8 +103,8 @@ class Encoding:
             X[:, self._even] = np.round(X[:, self._even] * self._intervals) / self._intervals
         for j, grid in self._log:
             X[:, j] = grid.codes(grid.positions(X[:, j]))
-        for j, real in self._coarse:
-            X[:, j] = [code if np.isnan(code) else real._encode(real._decode(code)) for code in X[:, j].tolist()]
+        for j, real in self._coarse.items():
+            X[:, j] = _to_floats(real, X[:, j])
         return X
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
@@ -125,7 +125,9 @@ class Encoding:
     def from_uniform(self, column: int, u: Array) -> Array:
         """Codes of a numeric column from numbers in [0, 1]: uniform numbers make every value equally likely."""
         grid = self._grids[column]
-        return u if grid is None else grid.from_uniform(u)
+        if grid is not None:
+            return grid.from_uniform(u)
+        return _to_floats(self._coarse[column], u) if column in self._coarse else u
 
     def to_uniform(self, column: int, codes: Array) -> Array:
         """The opposite: numbers in [0, 1] that `from_uniform` maps to these codes."""
@@ -316,7 +318,7 @@ class Encoding:
             found[:, self._even] = np.round(X[:, self._even] * self._intervals) + 0.0
         for j, grid in self._log:
             found[:, j] = grid.positions(X[:, j]) + 0.0
-        for j, real in self._coarse:
+        for j, real in self._coarse.items():
             found[:, j] = [code if np.isnan(code) else real._decode(code) - real.low for code in X[:, j].tolist()]
         return [row.tobytes() for row in np.where(np.isnan(X), -1.0, found)]
 
@@ -361,6 +363,11 @@ class Encoding:
             for j, children in self.node_openers[node]
             for o in self.cells[j].open[int(self.cells[j].of_codes(row[j]))]
         ]
+
+
+def _to_floats(real: Real, codes: Array) -> Array:
+    """The codes of the floats that are nearest to the given codes, in a range that holds few floats."""
+    return np.array([code if np.isnan(code) else real._encode(real._decode(code)) for code in codes.tolist()])
 
 
 def _with(row: Array, column: int, code: float) -> Array:
