@@ -151,3 +151,17 @@ def test_numbers_that_open_parameters_are_completed_too(settings):
     assert configs[1]["n"] == 2
     for turn, fixed in enumerate([{"u3": 20}, {"n": 1}, {"u2": 9, "x": 0.5}, {"n": 4}] * 2, start=8):
         assert optimizer.suggest(turn, fixed=fixed).items() >= fixed.items()
+
+
+@pytest.mark.parametrize("settings", ACQUISITIONS, ids=str)
+def test_completions_satisfy_the_rules_of_the_space(settings):
+    space = at.Space(low=at.Real(0, 1), high=at.Real(0, 1), k=at.Integer(0, 9)).where(
+        "low <= high", "k < 5 or low > 0.5"
+    )
+    optimizer = Optimizer(space, seed=0, n_initial=4, initial=[{"low": 0.8}, {"k": 7}], **settings)
+    configs = run(optimizer, 6, lambda config: config["high"] + config["k"])
+    assert (configs[0]["low"], configs[1]["k"]) == (0.8, 7)
+    for turn, fixed in enumerate([{"low": 0.9}, {"k": 8}, {"high": 0.1}], start=7):
+        assert space.validate(optimizer.suggest(turn, fixed=fixed)).items() >= fixed.items()
+    with pytest.raises(ConfigError, match=r"initial\[0\]: no valid configuration with 'low' = 0.9, 'high' = 0.1"):
+        Optimizer(space, initial=[{"low": 0.9, "high": 0.1}])

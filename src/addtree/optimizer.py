@@ -216,7 +216,7 @@ class Optimizer:
         X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
-        X = X if restriction is None else restriction.conform(X, rng)
+        X = X if restriction is None else restriction.complete(X, rng)
         new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
         return np.asarray(new[0] if new else X[0])
 

@@ -16,7 +16,8 @@ from tests.strategies import spaces
 @given(spaces(), st.sampled_from([1, 5, 6, 25]))
 def test_positions_are_valid_and_weights_add_up_to_one(space: at.Space, positions: int) -> None:
     encoding = Encoding(space)
-    for name, domain in space.variables.items():
+    for name in encoding.names:
+        domain = space.variables[name]
         axis = make_axis(encoding, name, positions=positions)
         assert len(axis.codes) == len(axis.weights) == len(axis.values)
         assert np.sum(axis.weights) == pytest.approx(1)

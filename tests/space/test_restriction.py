@@ -119,3 +119,29 @@ def test_a_parameter_below_an_interval_implies_the_interval():
     assert {LAYERS.encoding.decode(row)["n"] for row in X} == {4, 5, 6}
     with pytest.raises(ConfigError, match="'n' = 3 and 'u4' = 1 are never active together"):
         Restriction.of(LAYERS.encoding, {"n": 3, "u4": 1})
+
+
+# ---------------------------------------------------------------------- rules
+
+
+RULED = Space(
+    a=Real(0, 1), b=Real(0, 1), c=Choice(u=Space(k=Integer(0, 50)), v=Space(m=Integer(0, 50), n=Integer(0, 50)))
+).where("a <= b", "m + n == 7", "k > 40")
+
+
+@pytest.mark.parametrize("partial", [{"a": 0.9}, {"m": 3}, {"k": 44}, {"b": 0.01, "c": "v"}, {"a": 0.1, "n": 7}])
+def test_completions_satisfy_the_rules(partial):
+    encoding, rng = RULED.encoding, np.random.default_rng(0)
+    restriction = Restriction.of(encoding, partial)
+    X = encoding.sample(40, rng)
+    for row in [*restriction.complete(X, rng), next_row(encoding, X, rng, restriction)]:
+        config = RULED.validate(restriction.restore(encoding.decode(row)))
+        assert config.items() >= partial.items()
+
+
+@pytest.mark.parametrize("partial", [{"a": 0.9, "b": 0.5}, {"m": 9}, {"k": 3}, {"a": 0.5, "b": 0.6, "c": "u", "k": 3}])
+def test_values_that_the_rules_exclude_are_named(partial):
+    with pytest.raises(
+        ConfigError, match=r"no valid configuration with .* was found; the rules on them are '.*': change"
+    ):
+        Restriction.of(RULED.encoding, partial)

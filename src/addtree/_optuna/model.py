@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,17 +116,18 @@ class StudyModel:
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
         """What is known of a trial before it is suggested; None if nothing is.
 
-        fixed         parameters that the trial has. If they cannot all be active, each counts only where it is
+        fixed         parameters that the trial has. If they cannot all be active, each counts only where it is. If
+                      they violate the rules of the space, none counts
         where_active  parameters that are fixed wherever they are active
         """
         encoding = self.translation.space.encoding
         values = self.translation.values({**where_active, **fixed})
         if not values:
             return None
-        try:
-            return Restriction.of(encoding, values, optional=where_active.keys() - fixed.keys())
-        except ConfigError:
-            return Restriction.of(encoding, values, optional=values)
+        for optional in (where_active.keys() - fixed.keys(), values.keys()):
+            with suppress(ConfigError):
+                return Restriction.of(encoding, values, optional=optional)
+        return None
 
     def pending(self, *, except_for: int) -> list[dict[str, Any]]:
         """The configurations that other trials are evaluating, or that wait for a worker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,7 +53,7 @@ def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> 
         kind: Literal["choice", "category"] = "choice" if isinstance(domain, Choice) else "category"
         codes = np.array([encoding.encode_value(name, label) for label in domain.labels])
         return Axis(name, column, kind, codes, _equal_weights(len(codes)), domain.labels)
-    if domain.grid is not None:
+    if math.isfinite(domain.size):
         if domain.size <= positions:
             values: tuple[Any, ...] = tuple(domain.values)
         else:  # the values nearest to evenly spaced codes

@@ -39,12 +39,14 @@ class Box:
     low: Array | float = 0.0
     high: Array | float = 1.0
 
-    def packed(self, columns: Index, valid: Mask) -> tuple[Array | float, Array | float]:
-        """The bounds of the chosen columns of each point (B x d); 0 and 1 for those that are not valid."""
+    def packed(self, d: int) -> tuple[Index, Mask, Array | float, Array | float]:
+        """Per point d columns, the free ones first, which of them are free, and their bounds (B x d each)."""
+        columns = np.argsort(~self.free, axis=1, kind="stable")[:, :d]
+        valid = np.take_along_axis(self.free, columns, axis=1)
         if not isinstance(self.low, np.ndarray) or not isinstance(self.high, np.ndarray):
-            return self.low, self.high
+            return columns, valid, self.low, self.high
         low, high = (np.take_along_axis(bound, columns, axis=1) for bound in (self.low, self.high))
-        return np.where(valid, low, 0.0), np.where(valid, high, 1.0)
+        return columns, valid, np.where(valid, low, 0.0), np.where(valid, high, 1.0)
 
 
 def ascend(
@@ -67,15 +69,12 @@ def ascend(
     enough     for points of which only the best matters: the ascent ends when none that can still win gains this much
     """
     value, gradient = function(X)
-    free = box.free
-    d = int(free.sum(axis=1).max(initial=0))
+    d = int(box.free.sum(axis=1).max(initial=0))
     if d == 0:
         return X, value
     row = (np.arange(len(X)) if row is None else row)[:, None]
     B = len(row)
-    columns = np.argsort(~free, axis=1, kind="stable")[:, :d]
-    valid = free[np.arange(B)[:, None], columns]
-    low, high = box.packed(columns, valid)
+    columns, valid, low, high = box.packed(d)
     X = X.copy()
     entries = (np.broadcast_to(row, columns.shape)[valid], columns[valid])
     x, g = np.where(valid, X[row, columns], 0.5), np.where(valid, gradient[row, columns], 0.0)

@@ -95,7 +95,9 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     """Candidates that all activate a node: around the best seen there, and others that are moved there."""
     encoding, ranked = observed.encoding, observed.ranked
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
+    location = [j for j, _, _ in encoding.gates[node]]
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
+    rows = encoding.feasibility.candidates(rows, rng, keep=location)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
@@ -103,7 +105,7 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     """Incumbents, the best ones more often, with some of their numbers and categories changed."""
     n = settings.near
     weights = 1.0 / (1.0 + np.arange(len(best)))
-    X = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
+    X = start = best[rng.choice(len(best), size=n, p=weights / weights.sum())]
     width = rng.choice(settings.widths, size=(n, 1))
     n_active = np.sum(~np.isnan(X) & ~encoding.is_choice, axis=1, keepdims=True)
     share = np.where(rng.random((n, 1)) < 0.5, 1.0, 2.0 / np.maximum(n_active, 2.0))  # all of them, or about two
@@ -113,7 +115,8 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
     X = np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
     # A number that moved may have opened something new, or closed something.
-    return encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
+    X = encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
+    return encoding.feasibility.toward(start, X)
 
 
 def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
@@ -144,7 +147,7 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
     if encoding.cells:
         parts.append(_across_cells(observed, best, settings, rng))
-    return np.concatenate(parts)
+    return encoding.feasibility.candidates(np.concatenate(parts), rng)
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:

@@ -102,7 +102,7 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
             X[rows, j] = _see_intervals(encoding, j, X[rows, j], needed[list(children)], int(needed[i]), rng)
         for j, options in encoding.node_choices[i]:
             X[rows, j] = _deal(needed[list(options)], len(rows), rng)
-    return X
+    return encoding.feasibility.complete(X, rng)
 
 
 def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction: Restriction | None = None) -> Array:
@@ -139,7 +139,9 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction
             if restriction is not None:
                 weights = weights * restriction.allowed(i, j)
             row[j] = _rarest(X[~np.isnan(X[:, j]), j], weights, rng)
-    return row
+    if restriction is not None:
+        return np.asarray(restriction.complete(row[None], rng)[0])
+    return np.asarray(encoding.feasibility.complete(row[None], rng)[0])
 
 
 def has_unseen_option(encoding: Encoding, X: Array) -> bool:

@@ -6,6 +6,7 @@ single steps of its integers and categories.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import Observed
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
+
+_PARTS, _REFINEMENTS = 32, 3  # A row beyond a rule is moved back to the boundary to within 32^-4 of its way.
+_BEYOND = 0.03  # Distance beyond the boundary, in units of the unit interval, at which its normal is measured.
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,11 @@ def maximize_jointly(
     encoding, restriction = observed.encoding, observed.restriction
 
     def score(X: Array) -> tuple[Array, Array]:
-        """The rows that are new, and their acquisition."""
+        """The rows that are new and valid, and their acquisition."""
         X = X if restriction is None else X[restriction.agrees(X)]
         keys = encoding.keys(X)
         first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in observed.taken}
-        X = X[sorted(first.values())]
+        X = encoding.feasibility.filter(X[sorted(first.values())])
         return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
 
     X, value = score(encoding.snap(candidates))
@@ -67,8 +71,9 @@ def maximize_jointly(
         free &= ~restriction.fixed
     box = Box(free, *encoding.bounds(starts))
     moments = view.moments(starts, view.kernel.rows(starts).active)
-    improved, _ = ascend(acquisition_at(moments, acquisition), starts, box, steps=search.steps, enough=tolerance)
-    refined, refined_value = score(encoding.snap(improved))
+    function = acquisition_at(moments, acquisition)
+    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
+    refined, refined_value = score(_within_rules(function, encoding, starts, improved, box, search, tolerance))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -78,6 +83,39 @@ def maximize_jointly(
             break
         best, best_value = X[np.argmax(value)], float(np.max(value))
     return best
+
+
+def _within_rules(
+    function: Callable[[Array], tuple[Array, Array]],
+    encoding: Encoding,
+    starts: Array,
+    improved: Array,
+    box: Box,
+    search: JointSearch,
+    tolerance: float | None,
+) -> Array:
+    """The improved rows, if all are valid. Else the last valid row on the way to each, and ascents along the boundary.
+
+    Such an ascent leaves out the part of the gradient that points out of the valid region. If the boundary is curved,
+    the ascent ends beyond it, and the last valid row on the way there is taken again.
+    """
+    feasibility = encoding.feasibility
+    outside = ~feasibility.valid(improved)
+    if not outside.any():
+        return improved
+    found = feasibility.toward(starts, improved, parts=_PARTS)
+    way = np.where(box.free & outside[:, None], improved - found, 0.0)
+    beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
+    normal = np.where(box.free & outside[:, None], feasibility.normals(beyond), 0.0)
+
+    def along(X: Array) -> tuple[Array, Array]:
+        value, gradient = function(X)
+        outward = np.sum(np.where(box.free, gradient, 0.0) * normal, axis=1, keepdims=True)
+        return value, gradient - np.maximum(outward, 0.0) * normal
+
+    moved = encoding.snap(ascend(along, found, box, steps=search.steps, enough=tolerance)[0])
+    both = np.concatenate([improved, moved])
+    return feasibility.toward(np.concatenate([starts, starts]), both, parts=_PARTS, refinements=_REFINEMENTS)
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:

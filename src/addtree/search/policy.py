@@ -152,9 +152,10 @@ def _decomposed_row(
         return lowest if policy.acquisition == "thompson" else ucb(weight * beta(dimension, len(observed.y) + 1))
 
     search = policy.vertices if additive else policy.rough
-    restriction = observed.restriction
-    row, _ = maximize_sum(view, observed.encoding, vertex_acquisition, rng, search=search, restriction=restriction)
-    return row, additive and observed.encoding.keys(row[None])[0] not in observed.taken
+    encoding, restriction = observed.encoding, observed.restriction
+    row, _ = maximize_sum(view, encoding, vertex_acquisition, rng, search=search, restriction=restriction)
+    is_new = encoding.keys(row[None])[0] not in observed.taken
+    return row, additive and is_new and bool(encoding.feasibility.valid(row[None])[0])
 
 
 def joint_acquisition(policy: Policy, posterior: Posterior, observed: Observed, turn: int) -> Acquisition:

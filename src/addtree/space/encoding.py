@@ -16,6 +16,7 @@ import numpy as np
 
 from addtree._types import Array, Config, Index, Mask
 from addtree.space.cells import Cells
+from addtree.space.feasibility import Feasibility
 from addtree.space.grid import Grid
 from addtree.space.parameters import Real
 from addtree.space.tree import Node
@@ -107,8 +108,17 @@ class Encoding:
             X[:, j] = _to_floats(real, X[:, j])
         return X
 
+    @cached_property
+    def feasibility(self) -> Feasibility:
+        """The rules of the space, for rows."""
+        return Feasibility(self, self.space.node_rules)
+
     def sample(self, n: int, rng: np.random.Generator) -> Array:
-        """n random rows: options equally likely, numbers uniform on their scale."""
+        """n random rows that satisfy the rules: options equally likely, numbers uniform on their scale."""
+        return self.feasibility.sample(n, rng)
+
+    def sample_freely(self, n: int, rng: np.random.Generator) -> Array:
+        """The same without regard to the rules."""
         X = np.full((n, self.n_columns), np.nan)
         self.fill(X, 0, np.arange(n), rng)
         return X
@@ -323,13 +333,13 @@ class Encoding:
         return [row.tobytes() for row in np.where(np.isnan(X), -1.0, found)]
 
     def enumerate(self) -> Array:
-        """Every configuration of a finite space, one row each."""
+        """Every configuration of a finite space that satisfies the rules, one row each."""
 
         def codes(j: int) -> list[float]:
             domain = self._domains[j]
             return [domain._encode(value) for value in domain.values]
 
-        return np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes))
+        return self.feasibility.filter(np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes)))
 
     def paths(self) -> Array:
         """Every path, one row each, with zeros for the parameters on it.

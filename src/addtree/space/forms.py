@@ -33,15 +33,16 @@ def opened_spaces(child: Parameter | Choice) -> list[tuple[str, Space]]:
     return [(f"{low!r}..{high!r}", space) for (low, high), space in child.opens.items()]
 
 
-def draw(children: Mapping[str, Parameter | Choice]) -> Iterator[str]:
+def draw(space: Space) -> Iterator[str]:
     """The lines of the tree."""
-    for name, child in children.items():
+    for name, child in space.children.items():
         yield name if isinstance(child, Choice) else f"{name}: {child}"
         opened = opened_spaces(child)
-        for i, (text, space) in enumerate(opened):
+        for i, (text, below) in enumerate(opened):
             last = i == len(opened) - 1
             yield f"{'└─' if last else '├─'} {text}"
-            yield from (("   " if last else "│  ") + line for line in _indented(list(draw(space.children))))
+            yield from (("   " if last else "│  ") + line for line in _indented(list(draw(below))))
+    yield from (f"where {rule}" for rule in space.rules)
 
 
 def _indented(lines: list[str]) -> Iterator[str]:

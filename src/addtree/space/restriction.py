@@ -20,6 +20,10 @@ from addtree.errors import ConfigError, OptionError
 from addtree.space.encoding import Encoding
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
+_DRAWS = 64  # Random rows among which a row that satisfies all rules is looked for.
+_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no such row was found.
+_REPAIRS = 3  # Times that rows which violate rules are changed and made to agree again.
+_ROUNDS = 12  # Rounds of changes each time.
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,10 @@ class Restriction:
         cells = _allowed_cells(encoding, codes, required)
         if cells is None:
             raise ConfigError(_conflict(encoding, codes, required, values))
-        return cls(encoding, values, codes, cells)
+        restriction = cls(encoding, values, codes, cells)
+        if encoding.feasibility.rules:
+            _ = restriction._example
+        return restriction
 
     @cached_property
     def fixed(self) -> Mask:
@@ -113,7 +120,44 @@ class Restriction:
         return np.where(np.isnan(X) | np.isnan(self.codes), X, self.codes)
 
     def conform(self, X: Array, rng: np.random.Generator) -> Array:
-        """The same rows, made to agree: with the given values, allowed options, and random values where these open."""
+        """The same rows, made to agree: with the given values, allowed options, and random values where these open.
+
+        Rows that violate rules are changed in free columns. Some of them may violate rules nevertheless.
+        """
+        X, feasibility = self._adjusted(X, rng), self.encoding.feasibility
+        fixed = np.flatnonzero(self.fixed).tolist()
+        for _ in range(_REPAIRS if feasibility.rules else 0):
+            bad = ~feasibility.valid(X)
+            if not bad.any():
+                break
+            X[bad] = self._adjusted(feasibility.change(X[bad], rng, rounds=_ROUNDS, keep=fixed)[0], rng)
+        return X
+
+    def complete(self, X: Array, rng: np.random.Generator) -> Array:
+        """At least one row that agrees and satisfies all rules; as many as can be made of the given ones."""
+        found = self.encoding.feasibility.filter(self.conform(X, rng))
+        return found if len(found) else self._example[None]
+
+    @cached_property
+    def _example(self) -> Array:
+        """Some row that agrees and satisfies all rules; a ConfigError if none is found."""
+        encoding, rng = self.encoding, np.random.default_rng(0)
+        X = self.conform(encoding.sample(_DRAWS, rng), rng) if self.row is None else self.row[None]
+        found = encoding.feasibility.filter(X)
+        if not len(found) and encoding.space.n_configs <= _ENUMERABLE:
+            found = encoding.enumerate()
+            found = found[self.agrees(found)]
+        if not len(found):
+            given = ", ".join(f"{name!r} = {value!r}" for name, value in self.values.items())
+            rules = [rule for rule, _ in encoding.feasibility.rules if not self.values.keys().isdisjoint(rule.names)]
+            raise ConfigError(
+                f"no valid configuration with {given} was found; the rules on them are "
+                f"{', '.join(repr(str(rule)) for rule in rules)}: change a value, or leave it out"
+            )
+        return np.asarray(found[0])
+
+    def _adjusted(self, X: Array, rng: np.random.Generator) -> Array:
+        """The same rows, made to agree, whatever the rules."""
         X, encoding = X.copy(), self.encoding
         active = np.zeros(X.shape, dtype=bool)
         for i, rows in encoding.walk_rows(X, 0, np.arange(len(X))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,8 @@ from addtree.space.choice import Choice
 from addtree.space.encoding import Encoding
 from addtree.space.forms import brief, child_from_dict, condition_text, did_you_mean, draw, example, opened_spaces
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
-from addtree.space.tree import Condition, Node, Opening, Tree, Vertex
+from addtree.space.rules import AnyRule, make_rule, rules_to_dict, split_rules
+from addtree.space.tree import Condition, Location, Node, Opening, Tree, Vertex
 
 __all__ = ["Choice", "Space", "check_space"]
 
@@ -67,7 +68,22 @@ class Space:
                     f"parameter {name!r} must be a Real, Integer, Categorical or Choice, got {child!r}{hint}"
                 )
         self._children: dict[str, Parameter | Choice] = both
+        self._rules: tuple[AnyRule, ...] = ()
         _check_names(self)
+
+    def where(self, *rules: str | Callable[[dict[str, Any]], bool]) -> Space:
+        """The same space with rules between its parameters; every valid configuration satisfies them.
+
+        A rule is a condition in the syntax of Python, or a function of the configuration. It may mention any parameter
+        of this space and of those below it. It holds where a parameter that it mentions is inactive.
+
+        >>> space = Space(low=Real(0, 1), high=Real(0, 1)).where("low <= high")
+        >>> space.validate({"low": 0.5, "high": 0.25})
+        Traceback (most recent call last):
+        ...
+        addtree.errors.ConfigError: rule 'low <= high' does not hold for low=0.5, high=0.25; change one of them
+        """
+        return _with_rules(self._children, [*self._rules, *(make_rule(rule, self.variables) for rule in rules)])
 
     # ------------------------------------------------------------------ structure
 
@@ -75,6 +91,17 @@ class Space:
     def children(self) -> Mapping[str, Parameter | Choice]:
         """The parameters and choices of this node, by name; read-only."""
         return MappingProxyType(self._children)
+
+    @property
+    def rules(self) -> tuple[AnyRule, ...]:
+        """The rules of this node."""
+        return self._rules
+
+    @cached_property
+    def node_rules(self) -> tuple[tuple[AnyRule, int], ...]:
+        """Every rule of the whole tree, with the number of the node at which it applies."""
+        number = {node.location: i for i, node in enumerate(self.nodes)}
+        return tuple((rule, number[location]) for location, rule in _rules_below(self, (), self.variables))
 
     @cached_property
     def tree(self) -> Tree[Parameter | Choice]:
@@ -108,7 +135,7 @@ class Space:
 
     @cached_property
     def n_paths(self) -> int:
-        """The exact number of paths, which are the distinct patterns of activity.
+        """The exact number of paths, which are the distinct patterns of activity, whatever the rules.
 
         Per choice it is a sum over options, per number a sum over the different sets of spaces that it opens, per node
         a product over both.
@@ -131,7 +158,10 @@ class Space:
 
     @cached_property
     def n_configs(self) -> float:
-        """The number of configurations; infinite if a path holds a real parameter or the number exceeds a float."""
+        """The number of configurations, whatever the rules.
+
+        It is infinite if a path holds a real parameter, or if the number exceeds a float.
+        """
         sizes = {name: float(d.size) for name, d in self.variables.items() if not isinstance(d, Choice)}
         cells = {
             name: [1.0] * len(d.labels) if isinstance(d, (Choice, Categorical)) else d.cell_sizes
@@ -176,7 +206,16 @@ class Space:
         for name, value in config.items():
             if name not in out:
                 raise ConfigError(self._why_not(name, value))
+        self._check_rules(out)
         return out
+
+    def _check_rules(self, config: Config) -> None:
+        """Raise a ConfigError if a configuration violates a rule."""
+        active = {i for i, _ in self._walk(config)} if self.node_rules else ()
+        for rule, node in self.node_rules:
+            if node in active and not rule.holds(config):
+                values = ", ".join(f"{name}={config[name]!r}" for name in rule.names if name in config)
+                raise ConfigError(f"rule {str(rule)!r} does not hold for {values}; change one of them")
 
     def _checked(self, name: str, config: Config, node: Node) -> Any:
         domain = self.variables[name]
@@ -238,7 +277,7 @@ class Space:
                 form[name] = child.to_dict()
             except SpaceError as error:
                 raise SpaceError(f"parameter {name!r}: {error}") from None
-        return form
+        return form | rules_to_dict(self._rules)
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Space:
@@ -249,22 +288,48 @@ class Space:
         """
         if not isinstance(form, Mapping):
             raise SpaceError(f"a space is a mapping of names to parameters, got {form!r}")
-        return cls({name: child_from_dict(name, child, cls.from_dict) for name, child in form.items()})
+        children, rules = split_rules(form)
+        space = cls({name: child_from_dict(name, child, cls.from_dict) for name, child in children.items()})
+        return space.where(*rules)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and self._children == other._children
+        return (
+            isinstance(other, Space)
+            and self._children == other._children
+            and frozenset(self._rules) == frozenset(other._rules)
+        )
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._children.items()))
+        return hash((frozenset(self._children.items()), frozenset(self._rules)))
 
-    def __reduce__(self) -> tuple[type[Space], tuple[dict[str, Parameter | Choice]]]:
-        return Space, (self._children,)  # without what is derived from them
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with_rules, (self._children, self._rules)  # without what is derived from them
 
     def __repr__(self) -> str:
-        return f"Space({self._children!r})"
+        rules = ", ".join(repr(rule.text) for rule in self._rules)
+        return f"Space({self._children!r})" + (f".where({rules})" if rules else "")
 
     def __str__(self) -> str:
-        return "\n".join(draw(self._children))
+        return "\n".join(draw(self))
+
+
+def _with_rules(children: Mapping[str, Parameter | Choice], rules: Iterable[AnyRule]) -> Space:
+    """A space with rules; equal ones count once."""
+    space = Space(children)
+    space._rules = tuple(dict.fromkeys(rules))
+    return space
+
+
+def _rules_below(
+    space: Space, location: Location, domains: Mapping[str, Parameter | Choice]
+) -> Iterator[tuple[Location, AnyRule]]:
+    """The rules of a space and of those below it, with the locations of their nodes; a constant opens no node."""
+    yield from ((location, rule) for rule in space.rules)
+    for name in space.children:
+        opening = _describe(domains[name])
+        is_constant = opening is not None and opening.kind == "constant"
+        for o, (_, below) in enumerate(opened_spaces(domains[name])):
+            yield from _rules_below(below, location if is_constant else (*location, (name, o)), domains)
 
 
 def _describe(child: Parameter | Choice) -> Opening[Parameter | Choice] | None:

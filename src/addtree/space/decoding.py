@@ -1,0 +1,51 @@
+"""The values of many codes at once, for rules.
+
+They are exactly the values that `Encoding.decode` gives, except for integers beyond 2^53, which floats cannot hold.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from addtree._types import Array
+from addtree.space.choice import Choice
+from addtree.space.parameters import Categorical, Integer, Real
+
+
+def decode_column(domain: Any, codes: Array) -> Array:
+    """The numbers that codes stand for, or the positions of labels; NaN for NaN."""
+    if isinstance(domain, Choice):
+        return codes
+    if isinstance(domain, Categorical):
+        return codes if domain.grid is None else domain.grid.positions(codes)
+    if isinstance(domain, Integer) and domain.grid is not None:
+        return domain.low + float(domain.step or 1) * _in_cells(domain, domain.grid.positions(codes), codes)
+    if domain.grid is None and not domain.is_constant:
+        return _in_cells(domain, _real(domain, codes), codes)
+    distinct, where = np.unique(codes, return_inverse=True)
+    values = [math.nan if math.isnan(code) else domain._decode(code) for code in distinct.tolist()]
+    return np.array(values, dtype=float)[where]
+
+
+def _real(domain: Real, codes: Array) -> Array:
+    """The values of a real without steps, by the formulas of `Real`, so that they agree to the last bit."""
+    low, high = domain.low, domain.high
+    if domain._is_curved:
+        ratio = high / low
+        inner = np.maximum(np.minimum(codes, 1.0), 0.0).tolist()
+        values = np.array([low * ratio**code for code in inner])  # NumPy may round a power differently.
+    else:
+        values = low + codes * (high - low)
+    return np.where(codes >= 1.0, high, np.minimum(np.maximum(values, low), high))
+
+
+def _in_cells(domain: Integer | Real, keys: Array, codes: Array) -> Array:
+    """Keys, corrected to the cells of their codes."""
+    if not domain.opens:
+        return keys
+    cell = domain.cells.of_codes(np.nan_to_num(codes))
+    first, last = np.array(domain.cells.first, dtype=float), np.array(domain.cells.last, dtype=float)
+    return np.asarray(np.minimum(np.maximum(keys, first[cell]), last[cell]))

@@ -1,0 +1,159 @@
+"""What holds of every space with rules."""
+
+import json
+import pickle
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from addtree import Choice, Integer, Optimizer, Real, Space
+from addtree.errors import ConfigError, SpaceError
+from addtree.search.design import initial_design, next_row
+from addtree.space.decoding import decode_column
+from tests.strategies import reordered, seeds, spaces
+
+
+@st.composite
+def ruled_spaces(draw, *, finite=False):
+    """A random space with random rules, at the root and in the spaces that its choices open."""
+    space = draw(spaces(depth=2, finite=finite))
+    children = {}
+    for name, child in space.children.items():
+        if isinstance(child, Choice) and draw(st.booleans()):
+            opened = [sub.where(*draw(rules(sub, 1))) for sub in child.spaces]
+            child = Choice(dict(zip(child.labels, opened, strict=True)))
+        children[name] = child
+    with suppress(SpaceError):  # a choice that occurs twice has other rules at the other place
+        space = Space(children)
+    return space.where(*draw(rules(space, 3)))
+
+
+def rules(space, most):
+    domains = dict(space.variables)
+    numbers = [name for name, d in domains.items() if isinstance(d, (Real, Integer))]
+    labelled = [name for name, d in domains.items() if name not in numbers]
+    kinds = []
+    if numbers:
+        ends = st.sampled_from(numbers).flatmap(
+            lambda name: st.sampled_from([f"{name} > {domains[name].low!r}", f"{name} < {domains[name].high!r}"])
+        )
+        pair = st.tuples(st.sampled_from(numbers), st.sampled_from(["<=", "!=", ">"]), st.sampled_from(numbers))
+        kinds += [ends, pair.map(" ".join), pair.map(lambda part: f"{part[0]} + 1 {part[1]} 2 * {part[2]}")]
+    if labelled:
+        equal = st.sampled_from(labelled).flatmap(
+            lambda name: st.sampled_from(domains[name].labels).map(lambda label: f"{name} == {label!r}")
+        )
+        kinds += [equal, equal.map(lambda text: f"not ({text})")]
+        if numbers:
+            kinds.append(st.tuples(equal, pair.map(" ".join)).map(" or ".join))
+    return st.lists(st.one_of(kinds), max_size=most) if kinds else st.just([])
+
+
+def solvable(space):
+    try:
+        return bool(len(space.encoding.sample(1, np.random.default_rng(0))))
+    except SpaceError as error:
+        if "no valid configuration" not in str(error):
+            raise
+        return False
+
+
+@given(spaces(depth=3), seeds)
+def test_columns_are_decoded_as_configurations_are(space, seed):
+    encoding = space.encoding
+    X = encoding.sample(20, np.random.default_rng(seed))
+    for j, name in enumerate(encoding.names):
+        domain = space.variables[name]
+        values = decode_column(domain, X[:, j])
+        for row, value in zip(X, values.tolist(), strict=True):
+            config = encoding.decode(row)
+            if name not in config:
+                assert np.isnan(value)
+            elif hasattr(domain, "labels"):
+                assert domain.labels[int(value)] == config[name]
+            elif isinstance(domain, Real) or abs(config[name]) <= 2**53:
+                assert value == config[name]
+
+
+@given(ruled_spaces(), seeds)
+def test_rows_are_valid_exactly_if_their_configurations_are(space, seed):
+    encoding = space.encoding
+    X = encoding.sample_freely(20, np.random.default_rng(seed))
+    for row, valid in zip(X, encoding.feasibility.valid(X), strict=True):
+        config = encoding.decode(row)
+        if valid:
+            assert space.validate(config) == config
+        else:
+            with pytest.raises(ConfigError, match="rule"):
+                space.validate(config)
+
+
+@settings(max_examples=50, deadline=None)
+@given(ruled_spaces(), seeds)
+def test_samples_and_designs_are_valid(space, seed):
+    if not solvable(space):
+        return
+    rng, encoding = np.random.default_rng(seed), space.encoding
+    X = initial_design(encoding, 6, rng)
+    for row in (*encoding.sample(6, rng), *X, next_row(encoding, X, rng)):
+        space.validate(encoding.decode(row))
+    space.validate(space.sample(rng))
+
+
+@settings(max_examples=50, deadline=None)
+@given(ruled_spaces(finite=True))
+def test_a_finite_space_is_listed_exactly(space):
+    if space.n_configs > 500:
+        return
+    free = without_rules(space).encoding
+    everything = [free.decode(row) for row in free.enumerate()]
+    valid = [config for config in everything if is_valid(space, config)]
+    found = [space.encoding.decode(row) for row in space.encoding.enumerate()]
+    assert [repr(config) for config in found] == [repr(config) for config in valid]
+    assert solvable(space) == bool(valid)
+
+
+def without_rules(space):
+    children = {
+        name: Choice(dict(zip(child.labels, map(without_rules, child.spaces), strict=True)))
+        if isinstance(child, Choice)
+        else child
+        for name, child in space.children.items()
+    }
+    return Space(children)
+
+
+def is_valid(space, config):
+    try:
+        space.validate(config)
+    except ConfigError:
+        return False
+    return True
+
+
+@given(ruled_spaces())
+def test_forms(space):
+    assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
+    again = pickle.loads(pickle.dumps(space))
+    assert again == space
+    assert hash(again) == hash(space)
+    assert again.node_rules == space.node_rules
+    assert str(again) == str(space)
+    assert sum(line.lstrip("├└│─ ").startswith("where ") for line in str(space).splitlines()) >= len(space.rules)
+    turned = reordered(space).where(*(rule.text for rule in reversed(space.rules)))
+    assert (turned == space) == (len(space.node_rules) == len(space.rules))  # it lacks the rules below the root
+
+
+@settings(max_examples=20, deadline=None)
+@given(ruled_spaces(), seeds)
+def test_suggestions_are_valid(space, seed):
+    if not solvable(space):
+        return
+    optimizer, rng = Optimizer(space, seed=seed % 1000, n_initial=3), np.random.default_rng(seed)
+    for _ in range(7):
+        trial = optimizer.ask()
+        assert space.validate(trial.config) == trial.config
+        optimizer.tell(trial, float(rng.normal()))
