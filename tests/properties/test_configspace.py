@@ -12,10 +12,11 @@ from typing import Any
 import ConfigSpace as CS  # noqa: N817
 import numpy as np
 import pytest
+from ConfigSpace.exceptions import ForbiddenValueError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from addtree import Categorical, Choice, Integer, Optimizer, Real, Space
+from addtree import Categorical, Choice, ConfigError, Integer, Optimizer, Real, Space, SpaceError
 from addtree.configspace import default_config, from_configspace, to_configspace
 from addtree.space.restriction import Restriction
 
@@ -97,6 +98,67 @@ def test_a_space_survives_the_round_trip(seed: int) -> None:
     assert from_configspace(to_configspace(again)) == again
 
 
+RULES = [
+    "root <= 0.7",
+    "not (root > 0.2 and c == 'x')",
+    "a < b",
+    "a != b or c in ['x', 'y']",
+    "0.2 < root < 0.9",
+    "size >= 'mid'",
+    "not (size < 'mid' and k == 3)",
+    "k in (1, 2, 5) or k > 7",
+    "step > 16 or root < 0.5",
+    "inner + 1 > 2 * root",
+    "inner < root or k == 2",
+    "k == 4 and inner < 0.3",
+    "flag or k > 2",
+]
+RULED = Space(
+    {
+        "root": Real(0, 1),
+        "a": Integer(0, 9),
+        "b": Integer(0, 9),
+        "k": Integer(0, 9),
+        "size": Categorical(["low", "mid", "high"], ordered=True),
+        "flag": Categorical([True, False]),
+        "step": Integer(8, 64, step=8),
+        "c": Choice(x=Space(), y=Space(), z=Space(inner=Real(0, 1))),
+    }
+)
+LOST_RULES = {"inner + 1 > 2 * root", "k == 4 and inner < 0.3", "k in (1, 2, 5) or k > 7"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(rules=st.lists(st.sampled_from(RULES), max_size=3, unique=True), seed=st.integers(0, 2**32 - 1))
+def test_rules_survive_the_round_trip_or_are_named(rules: list[str], seed: int) -> None:
+    space, kept = RULED.where(*rules), RULED.where(*(rule for rule in rules if rule not in LOST_RULES))
+    try:
+        space.sample(np.random.default_rng(0))
+    except SpaceError:
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cs = to_configspace(space)
+    assert len(caught) == len(LOST_RULES.intersection(rules))
+    again, rng = from_configspace(cs), np.random.default_rng(seed)
+    for config in map(RULED.sample, [rng] * 40):
+        valid = is_valid(kept, config)
+        assert is_valid(again, config) == valid
+        try:
+            CS.Configuration(cs, values=config).check_valid_configuration()
+        except ForbiddenValueError:
+            assert not valid
+        else:
+            assert valid
+
+
+def is_valid(space: Space, config: dict[str, Any]) -> bool:
+    try:
+        return bool(space.validate(config))
+    except ConfigError:
+        return False
+
+
 def _plain(configuration: Any) -> dict[str, Any]:
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in configuration.items()}
 
@@ -136,7 +198,7 @@ def test_published_spaces_are_imported_without_loss_or_with_a_named_one(path: Pa
     for _ in range(50):
         config = space.sample(rng)
         CS.Configuration(back, values=config).check_valid_configuration()
-        if not lost and not cs.forbidden_clauses:
+        if not lost:
             CS.Configuration(cs, values=config).check_valid_configuration()
     if not lost:
         assert space.validate(default_config(cs))
@@ -283,6 +345,44 @@ def test_conditions_without_a_place_are_named() -> None:
     cs, _, _, x, child = mixed()
     cs.add(CS.AndConjunction(CS.LessThanCondition(child, x, 0.25), CS.GreaterThanCondition(child, x, 0.5)))
     assert "child" not in imported(cs, "'child': its condition .* never holds; it is left out").variables
+
+
+def test_every_kind_of_forbidden_clause() -> None:
+    cs = CS.ConfigurationSpace()
+    a, b = CS.Categorical("a:1", ["0", "1", None]), CS.OrdinalHyperparameter("b", [3, 1, 2], default_value=3)
+    x, y, k = CS.Float("x", (0, 1), default=0.1), CS.Float("y", (0, 1), default=0.9), CS.Integer("k", (0, 5), default=1)
+    inner = CS.Float("inner", (0, 1), default=0.05)
+    cs.add(a, b, x, y, k, inner)
+    cs.add(CS.EqualsCondition(inner, a, "0"))
+    cs.add(
+        CS.ForbiddenAndConjunction(CS.ForbiddenEqualsClause(a, "1"), CS.ForbiddenInClause(k, [2, 3])),
+        CS.ForbiddenAndConjunction(
+            CS.ForbiddenEqualsClause(k, 4),
+            CS.ForbiddenOrConjunction(CS.ForbiddenGreaterThanClause(inner, 0.5), CS.ForbiddenEqualsClause(b, 2)),
+        ),
+        CS.ForbiddenLessThanRelation(y, x),
+        CS.ForbiddenGreaterThanEqualsRelation(inner, x),
+        CS.ForbiddenAndConjunction(CS.ForbiddenGreaterThanClause(b, 1), CS.ForbiddenEqualsClause(a, None)),
+        CS.ForbiddenEqualsRelation(b, k),
+    )
+    space, rng = imported(cs), np.random.default_rng(0)
+    found = set()
+    for config in map(from_configspace(_without_clauses(cs)).sample, [rng] * 400):
+        try:
+            CS.Configuration(cs, values=config).check_valid_configuration()
+            found.add(True)
+            assert is_valid(space, config), config
+        except ForbiddenValueError:
+            found.add(False)
+            assert not is_valid(space, config), config
+    assert found == {True, False}
+
+
+def _without_clauses(cs: CS.ConfigurationSpace) -> CS.ConfigurationSpace:
+    free = CS.ConfigurationSpace()
+    free.add(list(cs.values()))
+    free.add(list(cs.conditions))
+    return free
 
 
 def test_steps_that_are_too_many_are_named() -> None:

@@ -12,6 +12,7 @@
     equals, not equals, in, less, greater     the options or intervals of the parent that open the child
     and                                       exact if the conditions have one parent, or one of them implies the others
     or                                        exact if the conditions have one parent, or exclude each other
+    forbidden clauses                         rules (`Space.where`); a warning names a rule without a clause
     the default configuration                 `default_config(cs)`, for `Optimizer(space, initial=[default_config(cs)])`
 
 Other conditions make a parameter active more often than in ConfigSpace, and a warning names it.
@@ -19,10 +20,12 @@ Other conditions make a parameter active more often than in ConfigSpace, and a w
 Both sides use the same values, so a configuration of one is a configuration of the other: `space.validate(dict(c))` and
 `Configuration(cs, values=config)`.
 
-regions     which values of a parent a condition allows
-conditions  the conditions of a ConfigurationSpace as places in a tree, and back
-domains     hyperparameters and domains
-spaces      `from_configspace`, `to_configspace`, `default_config`
+domains       hyperparameters and domains
+regions       which values of a parent a condition allows
+conditions    the conditions of a ConfigurationSpace as places in a tree, and back
+clauses       forbidden clauses as rules
+rule_clauses  rules as forbidden clauses
+spaces        `from_configspace`, `to_configspace`, `default_config`
 """
 
 from addtree.configspace.spaces import default_config, from_configspace, to_configspace

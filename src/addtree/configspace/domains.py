@@ -55,21 +55,24 @@ def _constant(value: Any) -> Parameter:
     return Real(value, value) if isinstance(value, float) else Categorical((value,))
 
 
-def to_hyperparameter(name: str, domain: Parameter | Choice, losses: list[str]) -> Any:
-    """The hyperparameter of a domain; what it cannot express is added to the losses."""
+def to_hyperparameter(name: str, domain: Parameter | Choice, losses: list[str], **default: Any) -> Any:
+    """The hyperparameter of a domain; what it cannot express is added to the losses.
+
+    default  the default value, as `default_value`; ConfigSpace's own if it is left out
+    """
     if isinstance(domain, Choice):
-        return CS.CategoricalHyperparameter(name, list(domain.labels))
+        return CS.CategoricalHyperparameter(name, list(domain.labels), **default)
     if domain.is_constant:
         return CS.Constant(name, next(iter(domain.values)))
     if isinstance(domain, Categorical):
         if domain.ordered:
-            return CS.OrdinalHyperparameter(name, list(domain.values))
-        return CS.CategoricalHyperparameter(name, list(domain.values))
+            return CS.OrdinalHyperparameter(name, list(domain.values), **default)
+        return CS.CategoricalHyperparameter(name, list(domain.values), **default)
     if domain.step is not None:
         if domain.size <= _MAX_STEPS:
             form = {key: value for key, value in domain.to_dict().items() if key != "opens"}
-            return CS.OrdinalHyperparameter(name, list(domain.values), meta={_META: form})
+            return CS.OrdinalHyperparameter(name, list(domain.values), meta={_META: form}, **default)
         losses.append(f"parameter {name!r}: its steps of {domain.step!r} are lost, because there are {domain.size}")
     if isinstance(domain, Real):
-        return CS.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log)
-    return CS.UniformIntegerHyperparameter(name, domain.low, domain.high, log=domain.log)
+        return CS.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log, **default)
+    return CS.UniformIntegerHyperparameter(name, domain.low, domain.high, log=domain.log, **default)

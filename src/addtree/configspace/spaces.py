@@ -8,9 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import ConfigSpace as CS  # noqa: N817 - its own documentation's name for it
+import numpy as np
 
+from addtree.configspace.clauses import to_rules
 from addtree.configspace.conditions import Alternative, Conditions, to_condition
 from addtree.configspace.domains import plain, to_domain, to_hyperparameter
+from addtree.configspace.rule_clauses import to_clauses
+from addtree.errors import SpaceError
 from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical, Parameter
 from addtree.space.space import Space
@@ -30,10 +34,23 @@ def from_configspace(cs: CS.ConfigurationSpace) -> Space:
     losses: list[str] = []
     domains = {name: to_domain(hyperparameter, losses) for name, hyperparameter in cs.items()}
     builder = _Builder(domains, Conditions(cs, domains, losses).places(), losses)
-    space = builder.space()
-    losses += [f"forbidden clause {clause}: it is lost" for clause in cs.forbidden_clauses]
+    space = _with_rules(builder.space(), cs, losses)
     _warn("from_configspace", losses)
     return space
+
+
+def _with_rules(space: Space, cs: CS.ConfigurationSpace, losses: list[str]) -> Space:
+    """The space with the rules that its forbidden clauses stand for."""
+    rules: list[str] = []
+    for clause in cs.forbidden_clauses:
+        try:
+            found = to_rules(clause, space.variables)
+            space.where(*found)
+        except (SpaceError, KeyError, TypeError) as error:
+            losses.append(f"forbidden clause {clause}: it is lost: {error}")
+        else:
+            rules += found
+    return space.where(*rules) if rules else space
 
 
 def to_configspace(space: Space) -> CS.ConfigurationSpace:
@@ -48,9 +65,18 @@ def to_configspace(space: Space) -> CS.ConfigurationSpace:
     """
     losses: list[str] = []
     cs = CS.ConfigurationSpace()
-    cs.add(to_hyperparameter(name, domain, losses) for name, domain in space.variables.items())
+    # ConfigSpace requires of its default configuration that no clause forbids it.
+    defaults = space.sample(np.random.default_rng(0)) if space.node_rules else {}
+    for name, domain in space.variables.items():
+        default = {"default_value": defaults[name]} if name in defaults else {}
+        cs.add(to_hyperparameter(name, domain, losses, **default))
     conditions = (to_condition(cs, space, name) for name in space.variables)
     cs.add([condition for condition in conditions if condition is not None])
+    for rule, node in space.node_rules:
+        try:
+            cs.add(to_clauses(cs, space, rule, node))
+        except SpaceError as error:
+            losses.append(f"rule {str(rule)!r}: it is lost: {error}")
     _warn("to_configspace", losses)
     return cs
 
