@@ -67,16 +67,17 @@ def to_configspace(space: Space) -> CS.ConfigurationSpace:
     cs = CS.ConfigurationSpace()
     # ConfigSpace requires of its default configuration that no clause forbids it.
     defaults = space.sample(np.random.default_rng(0)) if space.node_rules else {}
-    for name, domain in space.variables.items():
-        default = {"default_value": defaults[name]} if name in defaults else {}
-        cs.add(to_hyperparameter(name, domain, losses, **default))
+    given = {name: {"default_value": value} for name, value in defaults.items()}
+    cs.add([to_hyperparameter(name, d, losses, **given.get(name, {})) for name, d in space.variables.items()])
     conditions = (to_condition(cs, space, name) for name in space.variables)
     cs.add([condition for condition in conditions if condition is not None])
+    clauses: list[Any] = []
     for rule, node in space.node_rules:
         try:
-            cs.add(to_clauses(cs, space, rule, node))
+            clauses += to_clauses(cs, space, rule, node)
         except SpaceError as error:
             losses.append(f"rule {str(rule)!r}: it is lost: {error}")
+    cs.add(clauses)
     _warn("to_configspace", losses)
     return cs
 
