@@ -61,3 +61,12 @@ def test_a_study_without_a_declared_space_has_no_suggestions(
     assert addtree("suggest", "task", monkeypatch=monkeypatch) == 4
     assert "study 'task' has no declared space to suggest from" in capsys.readouterr().err
     assert len(trials()) == 2
+
+
+def test_initial_configurations_are_suggested_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task("import addtree as at\nspace = at.Space(x=at.Real(0, 1))\ninitial = [{'x': 0.25}, {'x': 0.75}]\n")
+    for expected, options in ((0.25, ["--space", file]), (0.75, [])):
+        assert addtree("suggest", "lab", *options, monkeypatch=monkeypatch) == 0
+        assert json.loads(capsys.readouterr().out)["config"] == {"x": expected}

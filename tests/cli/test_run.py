@@ -78,3 +78,13 @@ def test_a_foreign_study_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     foreign.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
     assert addtree("run", write_task(FAST), "--trials", "9", monkeypatch=monkeypatch) == 4
     assert "not made by addtree" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_initial_configurations_are_run_once(workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_task(FAST + "initial = [{'x': 0.5, 'model': 'a'}, {'k': 7}, {'x': 0.25, 'model': 'a'}]\n")
+    for total in ("4", "6"):
+        assert addtree("run", file, "--trials", total, "--workers", workers, monkeypatch=monkeypatch) == 0
+    params = [t.params for t in finished()]
+    assert [sum(p.get("x") == x and p["model"] == "a" for p in params) for x in (0.5, 0.25)] == [1, 1]
+    assert sum(p.get("k") == 7 for p in params) == 1
