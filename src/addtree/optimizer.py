@@ -12,7 +12,7 @@ import numpy as np
 
 from addtree import _save_format
 from addtree._numbers import is_whole
-from addtree._types import Array, Config
+from addtree._types import Array, Config, Mask
 from addtree.errors import OptionError
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
@@ -194,8 +194,11 @@ class Optimizer:
                 return row, surrogate
         elif self._log.done:
             X, y = self._observations()
-            surrogate = self._fitted(X, y, rng)
-            posterior = _conditioned(surrogate, X, y, [*self._log.pending_rows(), *elsewhere]).posterior
+            surrogate = model = self._fitted(X, y, rng)
+            leveled = y if restriction is None else _leveled(y, restriction.in_allowed_branch(X))
+            if leveled is not y:
+                model, y = surrogate.refit(X, leveled, rng=rng), leveled
+            posterior = _conditioned(model, X, y, [*self._log.pending_rows(), *elsewhere]).posterior
             observed = Observed(self._encoding, X, y, taken, restriction)
             found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
             if found is not None:
@@ -318,3 +321,15 @@ def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Arr
     if len(y) > n:
         surrogate = surrogate.condition(X[n:], y[n:])
     return surrogate.expect(np.array(pending)) if len(pending) else surrogate
+
+
+def _leveled(y: Array, inside: Mask) -> Array:
+    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
+
+    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
+    of a bad branch apart. The offset of a branch carries no other information.
+    """
+    if inside.all() or not inside.any():
+        return y
+    gap = float(np.min(y[inside]) - np.min(y[~inside]))
+    return np.where(inside, y, y + gap) if gap > 0.0 else y

@@ -92,3 +92,18 @@ def test_the_startup_completes_them_too() -> None:
     study.optimize(objective, n_trials=4)
     z = [trial.params["z"] for trial in study.trials[4:]]
     assert len({int(4 * value) for value in z}) >= 3
+
+
+def test_a_parameter_that_the_objective_reaches_by_its_own_decision_gets_the_best_value() -> None:
+    """The sampler suggests n = 0, where the best values are. The objective decides otherwise after it was asked."""
+    space = Space(x=Real(0, 1), n=Choice({0: Space(y=Real(0, 1)), 1: Space(z=Real(0, 1))}))
+
+    def contrary(trial: optuna.Trial) -> float:
+        value = (trial.suggest_float("x", 0, 1) - 0.3) ** 2
+        if trial.suggest_int("n", 0 if trial.number < 30 else 1, 1) == 0:
+            return value + (trial.suggest_float("y", 0, 1) - 0.2) ** 2
+        return value + 2 + (trial.suggest_float("z", 0, 1) - 0.8) ** 2
+
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
+    study.optimize(contrary, n_trials=36)
+    assert sum(abs(trial.params["z"] - 0.8) < 0.1 for trial in study.trials[30:]) >= 3

@@ -129,6 +129,18 @@ class StudyModel:
                 return Restriction.of(encoding, values, optional=optional)
         return None
 
+    def complete(self, number: int, name: str, fixed: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """The best parameters for a trial that has some already and asks for a further one.
+
+        Empty if the further one cannot be active.
+        """
+        encoding, values = self.translation.space.encoding, self.translation.values(fixed)
+        try:
+            restriction = Restriction.of(encoding, values, active=[name])
+        except ConfigError:
+            return {}
+        return self.suggest(number, rng, restriction)
+
     def pending(self, *, except_for: int) -> list[dict[str, Any]]:
         """The configurations that other trials are evaluating, or that wait for a worker."""
         found = []

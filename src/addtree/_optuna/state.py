@@ -76,6 +76,10 @@ class StudyState:
                 return current
         return Inferred(sorted(finished, key=lambda trial: trial.number))
 
+    def knows(self, name: str) -> bool:
+        """Whether the model's space has a parameter."""
+        return self.model is not None and name in self.model.translation.space.variables
+
     def remember(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
         """Keep a suggestion as long as its trial runs: the objective may ask for a parameter in another range."""
         unfinished = {trial.number for trial in self.history.unfinished}

@@ -48,16 +48,19 @@ class Restriction:
     cells: Mapping[tuple[int, int], tuple[int, ...]]
 
     @classmethod
-    def of(cls, encoding: Encoding, partial: Config, *, optional: Collection[str] = ()) -> Restriction:
+    def of(
+        cls, encoding: Encoding, partial: Config, *, optional: Collection[str] = (), active: Collection[str] = ()
+    ) -> Restriction:
         """The restriction to a partial configuration, or a ConfigError that says what is wrong with it.
 
         optional  names whose values count where the parameter is active, but which need not be active
+        active    names of further parameters that must be active
         """
         values = _checked_values(encoding, partial)
         codes = np.full(encoding.n_columns, np.nan)
         for name in values.keys() & encoding.index.keys():  # a constant has no column
             codes[encoding.index[name]] = encoding.encode_value(name, values[name])
-        required = [name for name in values if name not in optional]
+        required = [*(name for name in values if name not in optional), *active]
         cells = _allowed_cells(encoding, codes, required)
         if cells is None:
             raise ConfigError(_conflict(encoding, codes, required, values))
@@ -264,6 +267,6 @@ def _conflict(encoding: Encoding, codes: Array, required: Sequence[str], values:
         if _allowed_cells(encoding, kept, others) is None:
             conflicting = others
     space = encoding.space
-    given = " and ".join(f"{name!r} = {values[name]!r}" for name in conflicting)
+    given = " and ".join(f"{name!r} = {values[name]!r}" if name in values else repr(name) for name in conflicting)
     when = ", ".join(f"{name!r} is active {space._when(space.conditions[name])}" for name in conflicting)
     return f"parameters {given} are never active together: {when}; leave one of them out, or change the choice"
