@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree import AddTreeError, Choice, Optimizer, Real, Space
 from addtree._optuna.initial import InitialConfigs
+from addtree._optuna.trials import LOST
 from addtree.optuna import AddTreeSampler
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study
@@ -150,3 +151,12 @@ def test_a_declared_space_checks_them() -> None:
 def test_suggest_config_gives_them() -> None:
     study = optuna.create_study(sampler=AddTreeSampler(SPACE, seed=0, initial=INITIAL))
     assert suggest_config(study.ask(), SPACE) == INITIAL[0]
+
+
+def test_a_trial_that_was_lost_before_its_suggestion_was_known_gives_its_configuration_back() -> None:
+    study, initial = optuna.create_study(), InitialConfigs(INITIAL)
+    lost = new_trial(study)
+    assert initial.take(study, lost) == INITIAL[0]
+    study._storage.set_trial_system_attr(lost._trial_id, LOST, True)
+    study.tell(lost.number, state=TrialState.FAIL)
+    assert initial.take(study, new_trial(study)) == INITIAL[0]

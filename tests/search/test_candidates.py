@@ -108,3 +108,13 @@ def test_candidates_within_a_branch_are_all_there_and_valid():
             nested.validate(encoding.decode(row))
     x = encoding.index["x"]
     assert np.sum(np.abs(found[:, x] - X[0, x]) < 1e-4) > 5  # incumbents, brought there with the rest kept
+
+
+def test_neglected_branches_that_a_restriction_excludes_are_left_alone():
+    space = Space(c=Choice(a=Space(k=Choice(u=Space(), v=Space())), b=Space(y=Real(0, 1)), e=Space()))
+    encoding = space.encoding
+    X = encoding.sample(9, np.random.default_rng(0))
+    observed = Observed(encoding, X, np.arange(9.0), set(), Restriction.of(encoding, {"c": "a"}))
+    nodes = neglected_nodes(observed, CandidateSettings(), np.random.default_rng(0))
+    assert {space.nodes[i].location[0] for i in nodes} == {("c", 0)}
+    assert len(nodes) == 3

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from addtree import Categorical, Integer, Real, Space
 from addtree.model.gp import Posterior
@@ -7,6 +8,7 @@ from addtree.problems import synthetic
 from addtree.search.acquisition import lowest
 from addtree.search.candidates import Observed
 from addtree.search.joint import _different_branches, maximize_jointly
+from addtree.space.restriction import Restriction
 from tests.strategies import build, fitted
 
 
@@ -52,3 +54,17 @@ def test_every_candidate_taken_is_none():
     X = encoding.enumerate()
     observed = Observed(encoding, X, np.zeros(len(X)), set(encoding.keys(X)))
     assert maximize_jointly(posterior, observed, lowest, X) is None
+
+
+def test_the_ascent_moves_what_a_restriction_leaves_free():
+    encoding, k = build(Space(x=Real(0, 1), y=Real(0, 1)), "additive+interactions")
+    X = encoding.sample(40, np.random.default_rng(0))
+    z = (X[:, 0] - 0.2) ** 2 + (X[:, 1] - X[:, 0]) ** 2
+    hyper = Hyperparameters(np.ones(len(k.terms)), np.full(k.n_scales, 0.5), 1e-8)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), z)
+    restriction = Restriction.of(encoding, {"x": 0.7})
+    rng = np.random.default_rng(1)
+    candidates = restriction.conform(encoding.sample(8, rng), rng)
+    row = maximize_jointly(posterior, Observed(encoding, X, z, set(), restriction), lowest, candidates)
+    assert row[0] == pytest.approx(0.7)
+    assert row[1] == pytest.approx(0.7, abs=0.01)
