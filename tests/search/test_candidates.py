@@ -3,6 +3,7 @@ import numpy as np
 from addtree import Choice, Real, Space
 from addtree.search.candidates import CandidateSettings, Observed, candidates, neglected_nodes, within_node
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 unit = Real(0, 1)
 DEFAULT = CandidateSettings()
