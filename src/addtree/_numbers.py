@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+MAX_EXACT = 2**53  # Floats represent every whole number up to this one.
+
 
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of Python or NumPy; a bool does not count."""

@@ -25,7 +25,19 @@ def trial(params: Mapping[str, Any], distributions: Mapping[str, BaseDistributio
 
 @pytest.mark.parametrize(
     "domain",
-    [Real(-1, 2), Real(1e-3, 1, log=True), Integer(0, 9), Integer(1, 100, log=True), Categorical(["a", 2, None, True])],
+    [
+        Real(-1, 2),
+        Real(1e-3, 1, log=True),
+        Real(0, 1, step=0.1),
+        Real(0.5, 0.5),
+        Integer(0, 9),
+        Integer(1, 100, log=True),
+        Integer(8, 64, step=8),
+        Integer(3, 3),
+        Integer(10**17, 10**17 + 5),
+        Categorical(["a", 2, None, True]),
+        Categorical(["adam"]),
+    ],
 )
 def test_a_domain_becomes_a_distribution_and_back(domain: Real | Integer | Categorical) -> None:
     assert to_domain(to_distribution(domain)) == domain
@@ -174,3 +186,21 @@ def test_a_value_of_another_kind_is_not_a_configuration(wrong: dict[str, Any]) -
     inferred = Inferred([trial({"model": model, "k": 2}, distributions) for model in MODEL.choices])
     with pytest.raises(ConfigError, match=f"'{list(wrong)[-1]}': .* is not a value of"):
         inferred.config(wrong, complete=True)
+
+
+def test_whole_numbers_that_optuna_rounded_stay_in_their_range() -> None:
+    space = Space(a=Integer(10**17, 10**17 + 9), b=Integer(2**60, 2**60 + 64, step=8), k=Integer(3, 3))
+    declared = Declared(space, {})
+    rounded = {"a": int(float(10**17 + 9)), "b": 2**60 + 3}
+    assert rounded["a"] > 10**17 + 9
+    assert declared.config(rounded, complete=True) == {"a": 10**17 + 9, "b": 2**60, "k": 3}
+    codec = Codec(IntDistribution(2**60, 2**60 + 64, step=8))
+    assert [codec.value(codec.position(2**60 + 8 * k)) for k in range(9)] == [2**60 + 8 * k for k in range(9)]
+
+
+def test_a_declared_constant_need_not_be_asked_for() -> None:
+    declared = Declared(Space(c=Choice(a=Space(k=Integer(3, 3)), b=Space(x=Real(0, 1)))), {})
+    assert declared.config({"c": "a"}, complete=True) == {"c": "a", "k": 3}
+    assert declared.config({"c": "b", "x": 0.5}, complete=True) == {"c": "b", "x": 0.5}
+    with pytest.raises(ConfigError, match="'c' is missing"):
+        declared.config({}, complete=True)

@@ -10,7 +10,9 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree import Integer, Space
 from addtree._optuna.trials import LOST, Scoring, TrialHistory, is_feasible, objective_value, publish, published
+from addtree.optuna import AddTreeSampler
 
 UNIT = FloatDistribution(0, 1)
 
@@ -225,3 +227,20 @@ def test_infeasible_trials_are_worse_than_every_feasible_one(sign: float) -> Non
     scores = [scoring.score(infeasible(violation)) for violation in (0.1, 1.0, 100.0, float("inf"))]
     assert all(score is not None and score > worst for score in scores)
     assert scores == sorted(scores, key=float)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("space", [Space(k=Integer(10**17, 10**17 + 5)), None])
+def test_whole_numbers_that_optuna_rounds_are_told_as_they_were_suggested(space: Space | None) -> None:
+    """Optuna stores all six values as 10**17; the sampler still gives each of them once."""
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0, n_startup_trials=2))
+    given: list[int] = []
+
+    def objective(trial: optuna.Trial) -> float:
+        given.append(trial.suggest_int("k", 10**17, 10**17 + 5))
+        return float(given[-1] - 10**17)
+
+    study.optimize(objective, n_trials=6)
+    assert {trial.params["k"] for trial in study.trials} == {10**17}
+    first = 0 if space is not None else 1  # without a space, the first trial is not a suggestion
+    assert len(set(given[first:])) == 6 - first
+    assert all(10**17 <= k <= 10**17 + 5 for k in given)

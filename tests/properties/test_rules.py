@@ -5,12 +5,14 @@ import pickle
 from contextlib import suppress
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from addtree import Choice, Integer, Optimizer, Real, Space
 from addtree.errors import ConfigError, SpaceError
+from addtree.optuna import AddTreeSampler
 from addtree.search.design import initial_design, next_row
 from addtree.space.decoding import decode_column
 from tests.strategies import reordered, seeds, spaces
@@ -157,3 +159,92 @@ def test_suggestions_are_valid(space, seed):
         trial = optimizer.ask()
         assert space.validate(trial.config) == trial.config
         optimizer.tell(trial, float(rng.normal()))
+
+
+# ---------------------------------------------------------------------- in the optimizer
+
+LAYERS = Integer(1, 4, opens={(2, 4): Space(units=Integer(8, 512, log=True))})
+RULED = Space(
+    low=Real(0, 1),
+    high=Real(0, 1),
+    layers=LAYERS,
+    c=Choice(a=Space(x=Real(0, 1)), b=Space(k=Integer(0, 9)), d=Space().where("False")),
+).where("low + 0.8 <= high", "x * 10 < layers", "units <= 10 * layers", "k != 3")
+
+
+def value(config):
+    return (config["low"] - 0.9) ** 2 + (config["high"] - 0.1) ** 2 + 0.1 * len(config) + config.get("x", 0.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"acquisition": "ucb"},
+        {"acquisition": "thompson"},
+        {"covariance": "additive", "acquisition": "thompson"},
+        {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"},
+    ],
+)
+def test_every_acquisition_respects_rules(options):
+    optimizer = Optimizer(RULED, seed=0, n_initial=6, **options)
+    for _ in range(14):
+        trial = optimizer.ask()
+        assert RULED.validate(trial.config)["c"] != "d"
+        optimizer.tell(trial, value(trial.config))
+    for trial in optimizer.ask(4):
+        RULED.validate(trial.config)
+
+
+def test_an_optimizer_refuses_what_rules_exclude_and_continues_after_loading(tmp_path):
+    optimizer = Optimizer(RULED, seed=3, n_initial=4)
+    with pytest.raises(ConfigError, match=r"low \+ 0.8 <= high"):
+        optimizer.tell({"low": 0.5, "high": 0.6, "layers": 1, "c": "b", "k": 1}, 1.0)
+    for _ in range(8):
+        trial = optimizer.ask()
+        optimizer.tell(trial, value(trial.config))
+    optimizer.save(tmp_path / "run.json")
+    loaded = Optimizer.load(tmp_path / "run.json")
+    assert loaded.space == RULED
+    assert [t.config for t in loaded.ask(3)] == [t.config for t in optimizer.ask(3)]
+
+
+def test_a_finite_space_is_exhausted_without_repetition():
+    space = Space(m=Integer(0, 9), n=Integer(0, 9), c=Choice(a=Space(), b=Space(k=Integer(0, 3)))).where(
+        "m + n == 9", "k == m"
+    )
+    every = {repr(space.encoding.decode(row)) for row in space.encoding.enumerate()}
+    assert len(every) == 10 + 4
+    optimizer = Optimizer(space, seed=0, n_initial=4)
+    seen = []
+    for _ in range(14):
+        trial = optimizer.ask()
+        seen.append(repr(trial.config))
+        optimizer.tell(trial, float(trial.config["m"]))
+    assert set(seen) == every
+    space.validate(optimizer.ask().config)
+
+
+def test_an_optimizer_of_a_space_without_valid_configurations_says_so():
+    with pytest.raises(SpaceError, match="'low > high', 'high > low'"):
+        Optimizer(Space(low=Real(0, 1), high=Real(0, 1), x=Real(0, 1)).where("low > high", "x < 0.9", "high > low"))
+
+
+def by_run(trial):
+    config = {"low": trial.suggest_float("low", 0, 1), "high": trial.suggest_float("high", 0, 1)}
+    if trial.suggest_int("layers", 1, 4) >= 2:
+        config["units"] = trial.suggest_int("units", 8, 512, log=True)
+    match trial.suggest_categorical("c", ["a", "b", "d"]):
+        case "a":
+            config["x"] = trial.suggest_float("x", 0, 1)
+        case "b":
+            config["k"] = trial.suggest_int("k", 0, 9)
+    return config
+
+
+def test_the_sampler_of_a_declared_space_respects_rules():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=AddTreeSampler(RULED, seed=0))
+    study.optimize(lambda trial: value(by_run(trial)), n_trials=20)
+    for trial in study.trials:
+        RULED.validate(trial.params)

@@ -137,3 +137,16 @@ def test_a_large_report_is_small_enough(tmp_path: Path) -> None:
     known = [{**t, "state": "done" if i < 60 else "pruned"} for i, t in enumerate(known)]
     write(tmp_path / "large.html", space, known)
     assert (tmp_path / "large.html").stat().st_size < LIMIT_MB * 1e6
+
+
+def test_numbers_that_open_parameters_and_constants_are_in_the_tree() -> None:
+    space = at.Space(
+        n=at.Integer(1, 3, opens={(2, 3): at.Space(u=at.Real(0, 1)), (3, 3): at.Space(v=at.Integer(8, 64, step=8))}),
+        size=at.Categorical(["low", "mid", "high"], ordered=True),
+        k=at.Integer(4, 4),
+    )
+    trials = evaluated(space, lambda c: c["n"] + c.get("u", 0.5), 20)
+    trials.append(Record(20, {**trials[0].config, "n": 3, "u": 0.1, "v": 8}, "failed", error="no"))
+    page = render(build(space, trials))
+    for text in ("2..3", "3..3", "constant 4", "integer 8..64 step 8", "n in 3..3"):
+        assert text in page

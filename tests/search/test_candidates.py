@@ -1,6 +1,6 @@
 import numpy as np
 
-from addtree import Choice, Real, Space
+from addtree import Choice, Integer, Real, Space
 from addtree.search.candidates import CandidateSettings, Observed, candidates, neglected_nodes, within_node
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
@@ -109,6 +109,49 @@ def test_candidates_within_a_branch_are_all_there_and_valid():
             nested.validate(encoding.decode(row))
     x = encoding.index["x"]
     assert np.sum(np.abs(found[:, x] - X[0, x]) < 1e-4) > 5  # incumbents, brought there with the rest kept
+
+
+def test_candidates_move_numbers_across_their_intervals():
+    space = Space(
+        n=Integer(1, 4, opens={(2, 4): Space(u=unit), (4, 4): Space(v=unit)}),
+        r=Real(0, 1, opens={(0.5, 0.5): Space(w=unit)}),
+    )
+    encoding, rng = Encoding(space), np.random.default_rng(0)
+    X = encoding.encode([{"n": 2, "u": 0.25, "r": 0.3}, {"n": 4, "u": 0.5, "v": 0.875, "r": 0.6}])
+    observed = Observed(encoding, X, np.arange(2.0), set())
+    found = encoding.snap(np.concatenate([candidates(observed, DEFAULT, rng) for _ in range(20)]))
+    configs = [space.validate(encoding.decode(row)) for row in found]
+    moved = [c for c in configs if c["n"] == 4 and c["u"] == 0.25]  # the best, moved to 4
+    assert {c["v"] == 0.875 for c in moved} == {True, False}  # from the other observation, or at random
+    assert any(c["n"] == 1 and c["r"] == 0.3 for c in configs)
+    assert any(c["r"] == 0.5 and c.get("u") == 0.25 for c in configs)
+    assert neglected_nodes(observed, DEFAULT, rng)[0] == 3  # r in 0.5..0.5
+
+
+def test_a_number_that_two_options_share_opens_what_its_kept_value_opens():
+    n = Integer(1, 9, opens={(5, 9): Space(u=unit)})
+    space = Space(c=Choice(a=Space(n=n), b=Space(n=n)))
+    encoding, rng = Encoding(space), np.random.default_rng(0)
+    X = encoding.encode([{"c": "a", "n": 1}, {"c": "b", "n": 9, "u": 0.5}])
+    for _ in range(10):
+        for row in candidates(Observed(encoding, X, np.arange(2.0), set()), DEFAULT, rng):
+            space.validate(encoding.decode(row))
+
+
+def test_candidates_satisfy_the_rules():
+    """Also those that a rule leaves little room for, and those inside one branch."""
+    space = SPACE.where("x < 0.1 or s < 0.1", "y + s <= 0.3", "z > 0.9")
+    encoding, rng = Encoding(space), np.random.default_rng(0)
+    X = encoding.sample(6, rng)
+    observed = Observed(encoding, X, np.arange(6.0), set())
+    found = encoding.snap(candidates(observed, DEFAULT, rng))
+    assert encoding.feasibility.valid(found).all()
+    assert len(found) > 200
+    for node in (1, 2, 3):
+        rows = encoding.snap(within_node(observed, node, DEFAULT, rng))
+        assert encoding.inside(rows, node).all()
+        assert encoding.feasibility.valid(rows).all()
+        assert len(rows) > 20
 
 
 def test_neglected_branches_that_a_restriction_excludes_are_left_alone():

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from addtree import Categorical, Choice, Integer, Real, Space
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Hyperparameters
 from addtree.problems import synthetic
 from addtree.search.acquisition import beta, lowest, ucb
 from addtree.search.decomposed import maximize_sum
@@ -66,3 +68,15 @@ def test_a_top_between_two_integers_does_not_round_to_less_than_the_best(seed):
     _, value = maximize_sum(posterior, encoding, lambda d: goal, np.random.default_rng(seed))
     everywhere = goal(*posterior.predict(k.rows(encoding.enumerate())))[0]
     assert value == pytest.approx(everywhere.max(), abs=1e-6)
+
+
+def test_an_opener_takes_the_value_whose_intervals_are_worth_most():
+    """By itself n is best at 1, but only 3 opens v, which gains more."""
+    space = Space(n=Integer(1, 3, opens={(3, 3): Space(v=Categorical([0, 1]))}))
+    encoding, cov, _ = fitted(space, "additive", n=4)
+    X = encoding.encode([{"n": 1}, {"n": 2}, {"n": 3, "v": 0}, {"n": 3, "v": 1}])
+    hyper = Hyperparameters(np.ones(2), np.ones(2), 1e-6)
+    posterior = Posterior.from_data(cov, hyper, cov.rows(X), np.array([-0.5, 0.0, 2.0, -2.0]))
+    row, value = maximize_sum(posterior, encoding, lambda d: lowest, np.random.default_rng(0))
+    assert encoding.decode(row) == {"n": 3, "v": 1}
+    assert value == pytest.approx(2.0, abs=1e-3)

@@ -1,7 +1,15 @@
 import numpy as np
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree.search.design import DesignSettings, _deal, initial_design, next_row, node_shares, rows_needed
+from addtree.search.design import (
+    DesignSettings,
+    _deal,
+    has_unseen_option,
+    initial_design,
+    next_row,
+    node_shares,
+    rows_needed,
+)
 from addtree.space.encoding import Encoding
 
 unit = Real(0, 1)
@@ -60,3 +68,27 @@ def test_designs_draw_every_value_of_an_integer_equally_often():
     for _ in range(30):
         X = np.concatenate([X, next_row(encoding, X, rng)[None]])
     assert np.bincount((2 * X[:, 0]).astype(int)).tolist() == [10] * 3
+
+
+def test_designs_see_every_interval():
+    """Also one that a random number never hits, and one that holds a choice."""
+    unit = Real(0, 1)
+    space = Space(
+        x=Real(0, 1, opens={(0.5, 0.5): Space(a=unit), (0.9, 1): Space(c=Choice(p=Space(b=unit), q=Space()))}),
+        n=Integer(1, 100, opens={(100, 100): Space(d=unit)}),
+    )
+    encoding = Encoding(space)
+    assert rows_needed(encoding)[0] == 3
+    for seed in range(10):
+        X = initial_design(encoding, 8, np.random.default_rng(seed))
+        for node in range(len(space.nodes)):
+            assert encoding.inside(X, node).sum() >= (2 if len(space.nodes[node].location) < 2 else 1)
+        for row in X:
+            space.validate(encoding.decode(row))
+        assert np.sum(X[:, encoding.index["n"]] < 1) >= 6  # the number still covers its range
+    X, rng = np.empty((0, encoding.n_columns)), np.random.default_rng(0)
+    assert has_unseen_option(encoding, X)
+    for _ in range(6):
+        X = np.concatenate([X, next_row(encoding, X, rng)[None]])
+    assert not has_unseen_option(encoding, X)
+    assert node_shares(encoding).min() > 0

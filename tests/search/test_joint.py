@@ -68,3 +68,28 @@ def test_the_ascent_moves_what_a_restriction_leaves_free():
     row = maximize_jointly(posterior, Observed(encoding, X, z, set(), restriction), lowest, candidates)
     assert row[0] == pytest.approx(0.7)
     assert row[1] == pytest.approx(0.7, abs=0.01)
+
+
+def test_an_optimum_beyond_a_rule_is_found_on_its_boundary():
+    """The best mean lies at x = y = 0.9. Along x + y = 1 it is best at x = y = 0.5, wherever the ascent crosses it."""
+    space = Space(x=Real(0, 1), y=Real(0, 1)).where("x + y <= 1")
+    encoding, k = build(space, "additive")
+    X = np.random.default_rng(1).random((60, 2))
+    hyper = Hyperparameters(np.ones(1), np.full(k.n_scales, 0.7), 1e-8)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), np.sum((X - 0.9) ** 2, axis=1) - 0.5)
+    candidates = np.array([[0.1, 0.6], [0.2, 0.1], [0.95, 0.95]])
+    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(60), set()), lowest, candidates)
+    np.testing.assert_allclose(row, [0.5, 0.5], atol=0.02)
+    assert 1 - 1e-4 < row.sum() <= 1
+
+
+def test_steps_of_the_winner_stay_within_the_rules():
+    space = Space(m=Integer(0, 10), n=Integer(0, 10)).where("m + n <= 12", "m != 7")
+    encoding, k = build(space, "additive")
+    X = encoding.encode([{"m": m, "n": n} for m in (0, 3, 6) for n in (0, 3, 6)])
+    hyper = Hyperparameters(np.ones(1), np.full(k.n_scales, 0.7), 1e-8)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), -X.sum(axis=1))
+    observed = Observed(encoding, X, -X.sum(axis=1), set())
+    row = maximize_jointly(posterior, observed, lowest, encoding.sample(30, np.random.default_rng(0)))
+    config = space.validate(encoding.decode(row))
+    assert config["m"] + config["n"] == 12

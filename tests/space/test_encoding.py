@@ -112,3 +112,90 @@ def test_a_single_value_is_converted_or_refused():
     assert (encoding.encode_value("c", "b"), encoding.decode_value("c", 1)) == (1.0, "b")
     with pytest.raises(ConfigError, match="9 is out of bounds"):
         encoding.encode_value("k", 9)
+
+
+# ------------------------------------------------------------------ numbers that open parameters
+
+LAYERS = Space(
+    n=Integer(1, 4, opens={(2, 4): Space(u2=Real(0, 1)), (3, 4): Space(u3=Real(0, 1), m=Categorical(["p", "q"]))}),
+    rate=Real(0, 1, opens={(0, 0.2): Space(s=Real(0, 1)), (0.5, 0.5): Space(s=Real(0, 1))}),
+    k=Integer(3, 3),
+)
+
+
+def test_an_opener_is_a_number_and_a_constant_has_no_column():
+    encoding = LAYERS.encoding
+    assert encoding.names == ("n", "rate", "u2", "u3", "m", "s")
+    assert encoding.is_numeric.tolist() == [True, True, True, True, False, True]
+    assert not encoding.is_choice.any()
+
+
+def test_entering_an_interval_moves_the_number_into_it():
+    encoding, rng = LAYERS.encoding, np.random.default_rng(0)
+    X = encoding.sample(40, rng)
+    before = X.copy()
+    for node in range(1, len(LAYERS.nodes)):
+        found = encoding.enter(X, node, rng)
+        assert encoding.inside(found, node).all()
+        already = encoding.inside(X, node)
+        np.testing.assert_array_equal(found[already], X[already])
+        for row in found:
+            LAYERS.validate(encoding.decode(row))
+    np.testing.assert_array_equal(X, before)
+
+
+def test_repair_opens_and_closes_and_keeps_what_stays_open():
+    encoding, rng = LAYERS.encoding, np.random.default_rng(0)
+    row = encoding.encode([{"n": 3, "u2": 0.25, "u3": 0.75, "m": "q", "rate": 0.1, "s": 0.4, "k": 3}])[0]
+    moved = np.tile(row, (3, 1))
+    moved[:, encoding.index["n"]] = [0.0, 1 / 3, 1.0]
+    moved[:, encoding.index["rate"]] = [0.5, 0.3, 0.1]
+    configs = [encoding.decode(r) for r in encoding.repair(moved, rng)]
+    assert configs[0] == {"n": 1, "rate": 0.5, "k": 3, "s": 0.4}
+    assert configs[1] == {"n": 2, "rate": 0.3, "k": 3, "u2": 0.25}
+    assert configs[2] == {"n": 4, "rate": 0.1, "k": 3, "u2": 0.25, "u3": 0.75, "m": "q", "s": 0.4}
+    opened = np.tile(encoding.encode([{"n": 1, "rate": 0.3, "k": 3}]), (200, 1))
+    opened[:, encoding.index["n"]] = 2 / 3
+    given = encoding.repair(opened, rng, donors=row[None], donor_share=0.5)[:, encoding.index["u3"]]
+    assert 60 < np.sum(given == 0.75) < 140
+    middle = encoding.decode(encoding.repair(opened[:1], None)[0])
+    assert middle == {"n": 3, "rate": 0.3, "k": 3, "u2": 0.5, "u3": 0.5, "m": "p"}
+
+
+def test_single_steps_of_an_opener_open_and_close():
+    encoding = LAYERS.encoding
+    row = encoding.encode([{"n": 2, "u2": 0.25, "rate": 0.3, "k": 3}])[0]
+    steps = [encoding.decode(r) for r in encoding.single_steps(row)]
+    assert steps == [
+        {"n": 1, "rate": 0.3, "k": 3},
+        {"n": 3, "rate": 0.3, "k": 3, "u2": 0.25, "u3": 0.5, "m": "p"},
+    ]
+
+
+def test_bounds_keep_a_number_where_the_same_intervals_are_open():
+    encoding = LAYERS.encoding
+    X = encoding.encode(
+        [{"n": 4, "u2": 0.25, "u3": 0.1, "m": "p", "rate": 0.3, "k": 3}, {"n": 1, "rate": 0.5, "s": 0.1, "k": 3}]
+    )
+    low, high = encoding.bounds(X)
+    assert low[:, 0].tolist() == pytest.approx([2 / 3, 0])
+    assert high[:, 0].tolist() == pytest.approx([1, 0])
+    for u in (0.0, 0.3, 1.0):
+        moved = encoding.snap(np.where(np.isnan(X), X, np.clip(low + u * (high - low), low, high)))
+        for before, after in zip(X, moved, strict=True):
+            assert LAYERS.validate(encoding.decode(after)).keys() == encoding.decode(before).keys()
+
+
+def test_steps_and_ordered_categories_are_stepped_by_one():
+    space = Space(x=Real(0, 1, step=0.25), o=Categorical(["low", "mid", "high", "top"], ordered=True))
+    row = space.encoding.encode([{"x": 0.25, "o": "top"}])[0]
+    steps = [space.encoding.decode(r) for r in space.encoding.single_steps(row)]
+    assert steps == [{"x": 0.0, "o": "top"}, {"x": 0.5, "o": "top"}, {"x": 0.25, "o": "high"}]
+
+
+def test_values_that_floats_cannot_tell_apart_by_code_have_different_keys():
+    space = Space(a=Integer(0, 2**53), b=Real(1.0, 1.0 + 2**-50))
+    X = space.encoding.encode([{"a": 2**52 + i, "b": 1.0 + j * 2**-52} for i in range(3) for j in range(5)])
+    assert len(set(space.encoding.keys(X))) == 15
+    for row in X:
+        np.testing.assert_array_equal(space.encoding.snap(row[None])[0], row)

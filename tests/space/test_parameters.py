@@ -187,3 +187,146 @@ def test_a_value_that_does_not_belong_says_what_would(domain, value, words):
         domain._check(value)
     for word in words:
         assert word in str(caught.value)
+
+
+# ------------------------------------------------------------------ steps, constants, order
+
+
+def test_values_on_a_grid_are_those_a_person_would_write():
+    assert list(Real(0, 1, step=0.1).values) == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    assert list(Real(-0.25, 0.5, step=0.25).values) == [-0.25, 0.0, 0.25, 0.5]
+    assert list(Integer(8, 32, step=8).values) == [8, 16, 24, 32]
+    assert Integer(1, 9, step=1) == Integer(1, 9)
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "found"),
+    [
+        (Real(0, 1, step=0.1), 0.1 + 0.2, 0.3),
+        (Real(0, 1, step=0.25), 0.25 + 9e-10, 0.25),
+        (Real(0.1, 0.7, step=0.1), 0.7000000000000001, 0.7),
+        (Real(0, 1, step=0.25), -1e-10, 0.0),
+        (Integer(8, 32, step=8), 16.0, 16),
+        (Integer(0, 9), 3 + 5e-10, 3),
+    ],
+)
+def test_values_near_the_grid_are_snapped(domain, value, found):
+    assert domain._check(value) == found
+    assert domain._decode(domain._encode(domain._check(value))) == found
+
+
+@pytest.mark.parametrize(
+    ("domain", "value", "words"),
+    [
+        (Real(0, 1, step=0.25), 0.3, ["0.3", "steps of 0.25", "nearest is 0.25"]),
+        (Real(0, 1, step=0.25), 0.25 + 2e-9, ["not on the grid", "0.25"]),
+        (Real(0, 1, step=0.25), 1.25, ["out of bounds"]),
+        (Integer(8, 32, step=8), 15, ["15", "steps of 8", "nearest is 16"]),
+        (Integer(8, 32, step=8), 40, ["out of bounds"]),
+        (Integer(3, 3), 4, ["out of bounds"]),
+    ],
+)
+def test_values_off_the_grid_are_refused(domain, value, words):
+    with pytest.raises(ConfigError) as caught:
+        domain._check(value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(1, 1000), st.integers(0, 1000))
+def test_a_stepped_real_round_trips(low, step, n, k):
+    high = low + n * step
+    real = Real(low, high, step=step)
+    assert real.size == n + 1
+    value = real._value(min(k, n))
+    assert real._check(value) == value
+    assert real._decode(real._encode(value)) == value
+    assert real._check(low + min(k, n) * step) == value
+
+
+@pytest.mark.parametrize("constant", [Real(0.5, 0.5), Integer(3, 3), Real(2, 2, log=True), Integer(4, 4, step=2)])
+def test_a_constant_has_one_value(constant):
+    assert constant.is_constant
+    assert constant.size == 1
+    assert list(constant.values) == [constant.low]
+    assert constant._decode(0.7) == constant._check(constant.low) == constant.low
+    assert str(constant) == f"constant {constant.low}"
+
+
+def test_ordered_categories_are_evenly_spaced_numbers():
+    sizes = Categorical(["low", "mid", "high"], ordered=True)
+    assert [sizes._encode(v) for v in sizes.values] == [0.0, 0.5, 1.0]
+    assert [sizes._decode(c) for c in (0.2, 0.3, 0.9)] == ["low", "mid", "high"]
+    assert sizes.is_number
+
+
+def test_equality_ignores_the_order_of_categories_unless_they_are_ordered():
+    assert Categorical(["a", "b"]) == Categorical(["b", "a"])
+    assert hash(Categorical(["a", "b"])) == hash(Categorical(["b", "a"]))
+    assert Categorical(["a", "b"], ordered=True) != Categorical(["b", "a"], ordered=True)
+    assert Categorical(["a", "b"], ordered=True) != Categorical(["a", "b"])
+    assert Categorical([1, 2]) != Categorical([True, 2])
+
+
+def test_any_hashable_value_may_be_a_category_but_only_scalars_are_saved():
+    layers = Categorical([(64, 64), (128,), frozenset("ab")])
+    assert layers._check((128,)) == (128,)
+    assert layers._decode(layers._encode((64, 64))) == (64, 64)
+    with pytest.raises(SpaceError, match=r"\(64, 64\) is of type tuple and cannot be saved"):
+        layers.to_dict()
+
+
+# ------------------------------------------------------------------ exact numbers
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("low", [2**53, 2**62, 10**17, 10**200, 2**53 - 3])
+@pytest.mark.parametrize("width", [1, 5, 10**6])
+def test_large_integers_are_exact(low, width, log):
+    integer = Integer(low, low + width, log=log)
+    for value in {low, low + 1, low + width // 2, low + width - 1, low + width}:
+        assert integer._decode(integer._encode(value)) == value
+    u = np.linspace(0, 1, 50)
+    drawn = [integer._decode(code) for code in integer.grid.from_uniform(u)]
+    assert drawn == sorted(drawn)
+    assert (drawn[0], drawn[-1]) == (low, low + width)
+
+
+@given(st.integers(1, 2**70), st.integers(1, 2**53), st.floats(0, 1))
+def test_every_integer_range_works_or_is_refused(low, width, u):
+    for log in (False, True):
+        if log and (low + width) * math.log1p(width / low) > 2**49 and width > low / 1000:
+            with pytest.raises(SpaceError, match="log scale"):
+                Integer(low, low + width, log=log)
+            continue
+        integer = Integer(low, low + width, log=log)
+        value = low + round(u * width)
+        assert integer._decode(integer._encode(value)) == value
+        assert low <= integer._decode(u) <= low + width
+
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(floats, floats, st.booleans(), unit)
+def test_every_range_of_floats_works_or_is_refused(a, b, log, u):
+    low, high = min(a, b), max(a, b)
+    if (log and low <= 0) or not math.isfinite(high / low if log else high - low):
+        with pytest.raises(SpaceError, match=r"log scale|too wide"):
+            Real(low, high, log=log)
+        return
+    real = Real(low, high, log=log)
+    value = real._decode(u)
+    assert low <= value <= high
+    assert 0.0 <= real._encode(value) <= 1.0
+    if real.size < math.inf:  # few floats are told apart
+        assert real._decode(real._encode(value)) == value
+
+
+def test_a_narrow_real_has_few_values():
+    real = Real(1.0, 1.0 + 2**-50)
+    assert real.size == 5
+    assert list(real.values) == [1.0 + k * 2**-52 for k in range(5)]
+    assert [real._decode(real._encode(v)) for v in real.values] == list(real.values)
+    assert Real(-1e-323, 1e-323).size == 5
+    assert Real(0, 1).size == math.inf

@@ -1,5 +1,7 @@
 """Rules: the two evaluations agree with each other and with Python, and hostile texts are refused."""
 
+import json
+import pickle
 import random
 import time
 import tracemalloc
@@ -11,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import addtree
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree.errors import SpaceError
+from addtree.errors import ConfigError, SpaceError
 from addtree.space.rule_syntax import MAX_LENGTH
 from addtree.space.rules import FunctionRule, Rule, make_rule
 
@@ -210,6 +213,140 @@ def test_names_labels_and_text():
     labels = ["\ud800", "a'b\"c", "\\", "\n", "x\u2028y", "🙂", "\x00"]
     for label in labels:
         assert Rule(f"c == {label!r}", {"c": Categorical(labels)}).holds({"c": label})
+
+
+# ------------------------------------------------------------------ spaces with rules
+
+
+@pytest.fixture
+def space():
+    svm = Space(C=Real(1e-3, 1e3, log=True), kernel=Choice(linear=Space(), rbf=Space(gamma=Real(0, 1))))
+    return Space(min_lr=Real(0, 1), max_lr=Real(0, 1), model=Choice(svm=svm, none=Space()))
+
+
+def test_the_rules_of_the_documentation(space):
+    ruled = space.where("min_lr <= max_lr", "not (kernel == 'linear' and C > 10)")
+    low, high = {"min_lr": 0.1, "max_lr": 0.2}, {"min_lr": 0.2, "max_lr": 0.1}
+    linear = {"model": "svm", "kernel": "linear", "C": 100.0}
+    assert ruled.validate(low | {"model": "none"})
+    assert space.validate(low | linear)  # the space itself did not change
+    with pytest.raises(ConfigError, match=r"rule 'min_lr <= max_lr' does not hold for min_lr=0.2, max_lr=0.1; change"):
+        ruled.validate(high | {"model": "none"})
+    with pytest.raises(ConfigError, match=r"C=100.0"):
+        ruled.validate(low | linear)
+
+
+def test_rules_of_a_space_below_apply_where_it_is_open():
+    shared = Space(x=Real(0, 1))
+    space = Space(c=Choice(a=shared.where("x < 0.5"), b=shared))
+    assert space.validate({"c": "b", "x": 0.7})
+    with pytest.raises(ConfigError, match=r"x < 0.5"):
+        space.validate({"c": "a", "x": 0.7})
+    opened = Space(n=Integer(1, 4, opens={(2, 4): Space(x=Real(0, 1)).where("x < 0.5"), (3, 4): Space(y=Real(0, 1))}))
+    with pytest.raises(ConfigError, match=r"x < 0.5"):
+        opened.validate({"n": 2, "x": 0.7})
+    with pytest.raises(SpaceError, match="parameter 'c' is unknown"):
+        Space(c=Choice(a=shared.where("c == 'a'")))
+
+
+def test_numbers_with_steps_ordered_categories_constants_and_opened_parameters():
+    space = Space(
+        n=Integer(8, 64, step=8),
+        size=Categorical(["low", "mid", "high"], ordered=True),
+        batch=Categorical([16, 32, 64], ordered=True),
+        fixed=Integer(3, 3, opens={(3, 3): Space(inner=Real(0, 1)).where("inner > 0.5")}),
+        layers=Integer(1, 4, opens={(2, 4): Space(units=Integer(8, 512))}),
+    ).where("n % 16 == 0", "size < 'high'", "batch <= n", "fixed * layers <= 9", "units <= 10 * n", "batch >= 32")
+    rng = np.random.default_rng(0)
+    configs = [space.sample(rng) for _ in range(200)]
+    assert {c["n"] for c in configs} == {32, 48, 64}
+    assert {c["size"] for c in configs} == {"low", "mid"}
+    assert {c["batch"] for c in configs} == {32, 64}
+    assert {c["layers"] for c in configs} == {1, 2, 3}
+    assert all(c["inner"] > 0.5 and c["batch"] <= c["n"] and c.get("units", 0) <= 10 * c["n"] for c in configs)
+
+
+def test_a_constant_that_is_inactive_satisfies_every_rule():
+    space = Space(x=Real(0, 1), c=Choice(a=Space(k=Integer(3, 3), s=Categorical(["u"])), b=Space())).where(
+        "x * k > 1", "s == 'u'"
+    )
+    X = space.encoding.encode([{"c": "b", "x": 0.1}, {"c": "a", "x": 0.5, "k": 3, "s": "u"}])
+    assert space.encoding.feasibility.valid(X).tolist() == [True, True]
+    X[1, space.encoding.index["x"]] = 0.1
+    assert space.encoding.feasibility.valid(X).tolist() == [True, False]
+
+
+def test_large_integers_in_rows():
+    space = Space(x=Integer(10**17, 10**17 + 5), y=Integer(10**17, 10**17 + 5)).where("x < y")
+    rng = np.random.default_rng(0)
+    assert all(config["x"] < config["y"] for config in (space.sample(rng) for _ in range(30)))
+
+
+def test_where_adds_to_earlier_rules_and_drops_equal_ones(space):
+    ruled = space.where("min_lr <= max_lr").where("C > 1", "min_lr<=max_lr")
+    assert [rule.text for rule in ruled.rules] == ["min_lr <= max_lr", "C > 1"]
+    assert ruled == space.where("C > 1", "min_lr <= max_lr")
+    assert hash(ruled) == hash(space.where("C > 1", "min_lr <= max_lr"))
+    assert ruled != space
+    assert space.where() == space
+    assert eval(repr(ruled), {**vars(addtree)}) == ruled
+
+
+def test_the_tree_shows_its_rules():
+    space = Space(x=Real(0, 1), c=Choice(a=Space(y=Real(0, 1)).where("y < 0.5"), b=Space().where("True"))).where(
+        "x < y"
+    )
+    assert str(space).splitlines() == [
+        "x: real [0, 1]",
+        "c",
+        "├─ 'a'",
+        "│  ├─ y: real [0, 1]",
+        "│  └─ where y < 0.5",
+        "└─ 'b'",
+        "   └─ where True",
+        "where x < y",
+    ]
+
+
+def test_rules_are_stored_where_no_parameter_can_be(space):
+    assert space.to_dict().keys() == space.where().to_dict().keys() == space.children.keys()
+    ruled = space.where("min_lr <= max_lr")
+    form = json.loads(json.dumps(ruled.to_dict()))
+    assert form.pop("") == {"rules": ["min_lr <= max_lr"]}
+    assert form == space.to_dict()
+    odd = Space({"rules": Real(0, 1), "where": Real(0, 1), " ": Real(0, 1)}).where("rules < where", "` ` > 0")
+    assert Space.from_dict(odd.to_dict()) == odd
+
+
+@pytest.mark.parametrize(
+    "stored", [["x < 1"], {"rules": "x < 1"}, {"rules": [3]}, {"rule": []}, {"rules": [], "a": 1}, None]
+)
+def test_damaged_rules_are_refused(stored):
+    with pytest.raises(SpaceError, match="rules"):
+        Space.from_dict({"x": {"type": "real", "low": 0, "high": 1}, "": stored})
+
+
+def test_a_function_cannot_be_saved():
+    space = Space(x=Real(0, 1)).where(is_small)
+    assert "where the function is_small" in str(space)
+    with pytest.raises(SpaceError, match="the function is_small cannot be saved; write it as a text"):
+        space.to_dict()
+    assert pickle.loads(pickle.dumps(space)) == space
+    assert space == Space(x=Real(0, 1)).where(is_small)
+    assert space != Space(x=Real(0, 1)).where(lambda config: is_small(config))
+    rng = np.random.default_rng(0)
+    assert all(space.sample(rng)["x"] < 0.1 for _ in range(20))
+
+
+def is_small(config):
+    return config["x"] < 0.1
+
+
+def test_a_function_of_a_space_below_sees_the_parameters_of_that_space():
+    seen = []
+    inner = Space(y=Real(0, 1)).where(lambda config: bool(seen.append(set(config)) or True))
+    Space(x=Real(0, 1), c=Choice(a=inner)).validate({"x": 0.5, "c": "a", "y": 0.5})
+    assert seen == [{"y"}]
 
 
 # ------------------------------------------------------------------ functions

@@ -6,6 +6,7 @@ import pytest
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.errors import ConfigError, SpaceError
+from addtree.space.space import check_space
 
 
 @pytest.fixture
@@ -236,3 +237,142 @@ def test_the_subspace_of_an_option():
     assert list(choice.subspace(2).children) == ["y"]
     with pytest.raises(ConfigError, match="'b' is not one of True, 2"):
         choice.subspace("b")
+
+
+# ------------------------------------------------------------------ numbers that open parameters, and constants
+
+unit = Real(0, 1)
+LAYERS = Space(
+    n=Integer(1, 4, opens={(2, 4): Space(u2=unit), (3, 4): Space(u3=unit)}),
+    rate=Real(0, 1, opens={(0, 0.2): Space(m=unit), (0.5, 1): Space(m=unit, q=unit)}),
+    k=Integer(3, 3),
+)
+
+
+def test_every_interval_that_contains_the_value_is_open():
+    rate = {"rate": 0.3, "k": 3}
+    assert LAYERS.validate({"n": 1, **rate}) == {"n": 1, **rate}
+    assert set(LAYERS.validate({"n": 2, "u2": 0.1, **rate})) == {"n", "u2", "rate", "k"}
+    assert set(LAYERS.validate({"n": 3, "u2": 0.1, "u3": 0.2, **rate})) == {"n", "u2", "u3", "rate", "k"}
+    for rate_, names in ((0.2, {"m"}), (0.2000001, set()), (0.5, {"m", "q"})):
+        config = {"n": 1, "k": 3, "rate": rate_, **dict.fromkeys(names, 0.5)}
+        assert LAYERS.validate(config) == config
+
+
+def test_errors_name_the_interval():
+    with pytest.raises(ConfigError, match=r"'u2' is missing; it is active when n in 2\.\.4: add real"):
+        LAYERS.validate({"n": 2, "rate": 0.3, "k": 3})
+    with pytest.raises(ConfigError, match=r"'u3' = 0.5 is inactive .* it is active when n in 3\.\.4: leave it out"):
+        LAYERS.validate({"n": 1, "rate": 0.3, "k": 3, "u3": 0.5})
+    with pytest.raises(ConfigError, match=r"when rate in 0\.0\.\.0\.2, or rate in 0\.5\.\.1\.0"):
+        LAYERS.validate({"n": 1, "rate": 0.3, "k": 3, "m": 0.5})
+
+
+def test_paths_are_patterns_of_activity():
+    assert LAYERS.n_paths == 9
+    assert Space(n=Integer(1, 9, opens={(4, 6): Space(u=unit)})).n_paths == 2  # 1..3 and 7..9 are alike
+    assert Space(n=Integer(1, 9, opens={(4, 6): Space()})).n_paths == 1
+    assert Space(n=Integer(1, 4, opens={(1, 2): Space(s=unit), (3, 4): Space(s=unit)})).n_paths == 1
+
+
+def test_a_name_in_disjoint_intervals_is_one_variable():
+    assert [v.names for v in LAYERS.vertices] == [("n", "rate"), ("u2",), ("u3",), ("m",), ("q",)]
+    both = Space(n=Integer(1, 4, opens={(1, 2): Space(s=unit), (3, 4): Space(s=unit)}))
+    assert [v.names for v in both.vertices] == [("n", "s")]  # always active
+
+
+def test_constants_are_in_configurations_only():
+    config = {"n": 2, "u2": 0.1, "rate": 0.3, "k": 3}
+    assert LAYERS.effective_dimension(config) == 3
+    assert "k" not in LAYERS.encoding.names
+    assert LAYERS.encoding.decode(LAYERS.encoding.encode([config])[0]) == config
+    assert all("k" not in vertex.names for vertex in LAYERS.vertices)
+    assert LAYERS.sample(np.random.default_rng(0))["k"] == 3
+    with pytest.raises(ConfigError, match="'k': 4 is out of bounds"):
+        LAYERS.validate({**config, "k": 4})
+
+
+def test_what_a_constant_opens_is_always_active():
+    space = Space(n=Integer(1, 1, opens={(1, 1): Space(u=unit, c=Choice(a=Space(v=unit), b=Space()))}))
+    assert space.validate({"n": 1, "u": 0.5, "c": "b"}) == {"n": 1, "u": 0.5, "c": "b"}
+    assert space.conditions["u"] == ((),)
+    assert space.n_paths == 2
+
+
+def test_the_tree_shows_intervals():
+    assert str(LAYERS).splitlines() == [
+        "n: integer 1..4",
+        "├─ 2..4",
+        "│  └─ u2: real [0, 1]",
+        "└─ 3..4",
+        "   └─ u3: real [0, 1]",
+        "rate: real [0, 1]",
+        "├─ 0.0..0.2",
+        "│  └─ m: real [0, 1]",
+        "└─ 0.5..1.0",
+        "   ├─ m: real [0, 1]",
+        "   └─ q: real [0, 1]",
+        "k: constant 3",
+    ]
+
+
+def test_forms_of_openers():
+    assert Space.from_dict(json.loads(json.dumps(LAYERS.to_dict()))) == LAYERS
+    assert LAYERS.to_dict()["n"]["opens"][0][:2] == [2, 4]
+    assert pickle.loads(pickle.dumps(LAYERS)) == LAYERS
+    assert eval(repr(LAYERS)) == LAYERS
+
+
+def test_equality_ignores_the_order_of_everything_without_order():
+    one = Space(x=unit, c=Choice(a=Space(y=unit, k=Categorical([1, 2])), b=Space()))
+    other = Space(c=Choice(b=Space(), a=Space(k=Categorical([2, 1]), y=unit)), x=unit)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert repr(one) != repr(other)
+    assert one != Space(x=unit, c=Choice(a=Space(y=unit), b=Space()))
+    opens = {(1, 2): Space(u=unit), (4, 4): Space(v=unit)}
+    assert Integer(1, 4, opens=opens) == Integer(1, 4, opens=dict(reversed(opens.items())))
+    assert Integer(1, 4, opens=opens) != Integer(1, 4)
+
+
+def test_a_choice_that_occurs_twice_in_different_order_is_one_choice():
+    one, other = Choice(u=Space(x=unit), v=Space()), Choice(v=Space(), u=Space(x=unit))
+    space = Space(c=Choice(a=Space(k=one), b=Space(k=other)))
+    for config in ({"c": "a", "k": "u", "x": 0.5}, {"c": "b", "k": "u", "x": 0.5}, {"c": "b", "k": "v"}):
+        assert space.encoding.decode(space.encoding.encode([config])[0]) == config
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Integer(1, 4, opens={(2, 5): Space()}), ["2..5", "not within 1..4"]),
+        (lambda: Integer(1, 4, opens={(3, 2): Space()}), ["3..2", "empty"]),
+        (lambda: Integer(1, 4, opens={3: Space()}), ["3 is not an interval", "(low, high)"]),
+        (lambda: Integer(1, 4, opens={(1.5, 2): Space()}), ["whole number", "1.5"]),
+        (lambda: Integer(0, 9, step=3, opens={(4, 5): Space()}), ["4..5", "no value of the grid"]),
+        (lambda: Integer(1, 4, opens={(1, 2): {"x": unit}}), ["1..2", "must open a Space"]),
+        (lambda: Integer(1, 4, opens=[(1, 2)]), ["opens=", "mapping of intervals"]),
+        (
+            lambda: Space(n=Integer(1, 4, opens={(2, 4): Space(u=unit), (4, 4): Space(u=unit)})),
+            ["'u' occurs twice on one path", "under n in 2..4", "under n in 4..4"],
+        ),
+        (lambda: Space(u=unit, n=Integer(1, 4, opens={(2, 4): Space(u=unit)})), ["'u' occurs twice", "n in 2..4"]),
+        (lambda: Space(None), ["Space(None)", "mapping of names to parameters"]),
+        (lambda: Space(x={"type": "real"}), ["'x' must be a Real", "Space.from_dict"]),
+        (lambda: check_space({"x": unit}), ["must be an addtree.Space", "Space({...})"]),
+        (lambda: check_space(None), ["must be an addtree.Space", "None"]),
+        (lambda: Space(x=Categorical([(1,)])).to_dict(), ["'x'", "(1,)", "cannot be saved"]),
+        (lambda: Space(c=Choice({"a": Space(d=Choice({(1,): Space()}))})).to_dict(), ["'c'", "'d'", "(1,)"]),
+        (lambda: Space.from_dict({"x": {"type": "real", "low": 0, "hihg": 1}}), ["'hihg'", "did you mean 'high'?"]),
+    ],
+)
+def test_bad_openers_spaces_and_labels_say_what_to_do(make, words):
+    with pytest.raises(SpaceError) as caught:
+        make()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_misspelt_name_suggests_the_right_one():
+    with pytest.raises(ConfigError, match=r"'dpeth' = 3 is unknown; did you mean 'depth'\?"):
+        Space(depth=Integer(1, 9)).validate({"depth": 2, "dpeth": 3})

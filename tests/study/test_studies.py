@@ -28,6 +28,15 @@ def test_a_study_keeps_its_space() -> None:
     assert space_of(load_study(storage, "foreign")) is None
 
 
+def test_a_study_keeps_the_order_that_it_was_created_with() -> None:
+    reordered = Space(model=Choice(b=Space(y=Real(0, 1)), a=Space()), x=Real(-1, 1))
+    assert reordered == SPACE
+    storage = InMemoryStorage()
+    open_study(storage, "s", SPACE)
+    sampler = open_study(storage, "s", reordered).sampler
+    assert repr(sampler._settings.space) == repr(SPACE) != repr(reordered)
+
+
 def test_a_study_keeps_its_seed() -> None:
     first = suggestions(open_study(InMemoryStorage(), "s", SPACE, seed=7))
     storage = InMemoryStorage()

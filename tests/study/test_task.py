@@ -23,6 +23,9 @@ SPACE = Space(
     model=Choice(
         {"a": Space(), 2: Space(k=Integer(1, 100, log=True), inner=Choice(yes=Space(y=Real(0, 1)), no=Space()))}
     ),
+    n=Integer(1, 3, opens={(2, 3): Space(u=Real(0, 1, step=0.25)), (3, 3): Space(v=Integer(8, 64, step=8))}),
+    size=Categorical(["low", "mid", "high"], ordered=True),
+    constant=Integer(3, 3),
 )
 
 

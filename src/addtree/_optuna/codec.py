@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._numbers import MAX_EXACT
 from addtree._optuna.structure import ObservedTrial, infer_parents
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.assembly import MAX_OPTIONS, Gate, assemble
@@ -27,8 +28,6 @@ from addtree.space.space import Choice, Space
 _MAX_CHANGES = 2
 """A range that changed at most this often, never back to an earlier one, was edited by the user. Any other range that
 changes depends on another parameter."""
-
-_MAX_EXACT = 2**53  # Floats represent every whole number up to this one.
 
 Distribution: TypeAlias = CategoricalDistribution | FloatDistribution | IntDistribution
 """The distributions that Optuna has."""
@@ -78,7 +77,7 @@ def restore(domain: Parameter | Choice, value: Any) -> Any:
 
     Optuna stores whole numbers as floats, which represent all of them only up to 2^53.
     """
-    if not isinstance(domain, Integer) or not isinstance(value, int) or abs(value) <= _MAX_EXACT:
+    if not isinstance(domain, Integer) or not isinstance(value, int) or abs(value) <= MAX_EXACT:
         return value
     step = domain.step or 1
     return domain.low + step * min(max((2 * (value - domain.low) + step) // (2 * step), 0), domain.size - 1)

@@ -13,7 +13,15 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import Translation
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
-from addtree._optuna.trials import Scoring, TrialHistory, fixed_params, is_feasible, objective_value, published
+from addtree._optuna.trials import (
+    Scoring,
+    TrialHistory,
+    exact_params,
+    fixed_params,
+    is_feasible,
+    objective_value,
+    published,
+)
 from addtree.errors import ConfigError
 from addtree.optimizer import Optimizer
 from addtree.search.design import DesignSettings
@@ -54,7 +62,8 @@ class StudyModel:
 
         The order of parameters counts as a difference, so that a worker that joins later suggests the same.
         """
-        changed = repr(self.translation.space) != repr(translation.space)
+        before, now = self.translation.space, translation.space
+        changed = before is not now and repr(before) != repr(now)
         self.translation = translation
         if changed:
             self._restart()
@@ -86,7 +95,7 @@ class StudyModel:
         self._scoring = self._scoring.including(new)
         self._n_told = len(finished)
         for trial in sorted(new, key=lambda trial: trial.number):
-            config = self._config(trial, trial.params)
+            config = self._config(trial, exact_params(trial))
             if config is not None:
                 score = self._scoring.score(trial)
                 self._optimizer.tell(config, score, failed=score is None)
@@ -146,7 +155,7 @@ class StudyModel:
         found = []
         for trial in self._history.unfinished:
             fixed = fixed_params(trial)
-            params = {**(fixed if self.covers(fixed) else {}), **published(trial), **trial.params}
+            params = {**(fixed if self.covers(fixed) else {}), **published(trial), **exact_params(trial)}
             if trial.number != except_for and params:
                 found.append(self._config(trial, params))
         return [config for config in found if config is not None]
@@ -164,5 +173,5 @@ class StudyModel:
             config = self.translation.config(params, complete=True)
         except ConfigError:
             return False
-        finished = [self._config(trial, trial.params) for trial in self._history.finished[since:]]
+        finished = [self._config(trial, exact_params(trial)) for trial in self._history.finished[since:]]
         return config in finished or config in self.pending(except_for=except_for)

@@ -13,6 +13,8 @@ from optuna.samplers import PartialFixedSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._numbers import MAX_EXACT, as_float, is_whole
+
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""
 
@@ -66,6 +68,17 @@ def fixed_by_wrapper(study: Study) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------- what a trial is worth
+
+
+def exact_params(trial: FrozenTrial) -> dict[str, Any]:
+    """The parameters of a trial.
+
+    Optuna stores whole numbers as floats. Where it rounded a number that the sampler suggested, that number counts.
+    """
+    large = {name: value for name, value in trial.params.items() if isinstance(value, int) and abs(value) > MAX_EXACT}
+    suggested = published(trial) if large else {}
+    known = {name: number for name in large if is_whole(number := suggested.get(name))}
+    return {**trial.params, **{name: number for name, number in known.items() if as_float(number) == large[name]}}
 
 
 def is_informative(trial: FrozenTrial) -> bool:

@@ -65,7 +65,8 @@ def _make_record(space: Space, position: int, trial: Any) -> Record:
 
 def encode_records(encoding: Encoding, trials: Iterable[Record]) -> Array:
     """The trials as encoded rows (n x D); a parameter that is missing or outside the space is NaN."""
-    return np.array([_encode(encoding, trial.config) for trial in trials]).reshape(-1, encoding.n_columns)
+    rows = [_encode(encoding, trial.config) for trial in trials]
+    return np.array(rows).reshape(len(rows), encoding.n_columns)
 
 
 def _encode(encoding: Encoding, config: Mapping[str, Any]) -> Array:

@@ -37,6 +37,8 @@ def _node(report: Report, i: int) -> str:
             for o, (label, child) in enumerate(zip(domain.labels, options, strict=True))
         ]
         items.append(f'<li class="choice"><span class="name">{escape(name)}</span><ul>{"".join(rows)}</ul></li>')
+    rules = [escape(str(rule)) for rule, at in report.space.node_rules if at == i]
+    items += [f'<li class="rule"><span class="domain">where {rule}</span></li>' for rule in rules]
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 

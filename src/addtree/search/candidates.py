@@ -12,6 +12,8 @@ from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 
+_ROUNDS = 20  # Changes of a row in a neglected branch that rules exclude, at most.
+
 
 @dataclass(frozen=True)
 class CandidateSettings:
@@ -97,7 +99,7 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
     location = [j for j, _, _ in encoding.gates[node]]
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
-    rows = encoding.feasibility.candidates(rows, rng, keep=location)
+    rows = encoding.feasibility.candidates(rows, rng, keep=location, rounds=_ROUNDS)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
@@ -145,9 +147,11 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
             given = rng.random(len(new)) < settings.donor_share
             new[np.ix_(given, encoding.below[node])] = ranked[donors[0], encoding.below[node]]
         parts.append(np.where(~np.isnan(old) & ~np.isnan(new) & ~encoding.is_choice, old, new))
+    X = np.concatenate(parts)
     if encoding.cells:
-        parts.append(_across_cells(observed, best, settings, rng))
-    return encoding.feasibility.candidates(np.concatenate(parts), rng)
+        X = encoding.repair(X, rng)  # a number that kept its value may open something else
+        X = np.concatenate([X, _across_cells(observed, best, settings, rng)])
+    return encoding.feasibility.candidates(X, rng)
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:

@@ -6,6 +6,7 @@ discovered. Both give an option a share of the design in proportion to the rows 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -125,11 +126,11 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction
                 row[j] = encoding.from_uniform(j, np.array([u]))[0]
             else:
                 row[j] = _rarest(seen, np.ones(encoding.n_codes[j]), rng)
-        for j, _ in encoding.node_openers[i]:
+        for j, children in encoding.node_openers[i]:
             cells = encoding.cells[j]
-            unseen = _unseen_intervals(cells, X[~np.isnan(X[:, j]), j])
-            if unseen and not unseen.intersection(cells.open[int(cells.of_codes(row[j]))]):
-                cell = max(range(len(cells)), key=lambda c: len(unseen.intersection(cells.open[c])))
+            lacking = _neglected_intervals(cells, X[~np.isnan(X[:, j]), j], needed[list(children)])
+            if lacking and not lacking.intersection(cells.open[int(cells.of_codes(row[j]))]):
+                cell = max(range(len(cells)), key=lambda c: len(lacking.intersection(cells.open[c])))
                 row[j] = encoding.draw_in_cells(j, (cell, cell), rng.random(1))[0]
         if restriction is not None:
             for j in encoding.node_columns[i]:
@@ -146,20 +147,21 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction
 
 def has_unseen_option(encoding: Encoding, X: Array) -> bool:
     """Whether the rows X leave out some option of some choice, or some interval of some number."""
+    seen = [X[~np.isnan(X[:, j]), j] for j in range(encoding.n_columns)]
     unseen_options = any(
-        len(np.unique(X[~np.isnan(X[:, j]), j])) < len(options)
-        for choices in encoding.node_choices
-        for j, options in choices
+        len(np.unique(seen[j])) < len(options) for choices in encoding.node_choices for j, options in choices
     )
     return unseen_options or any(
-        _unseen_intervals(cells, X[~np.isnan(X[:, j]), j]) for j, cells in encoding.cells.items()
+        _neglected_intervals(encoding.cells[j], seen[j], np.ones(len(children)))
+        for openers in encoding.node_openers
+        for j, children in openers
     )
 
 
-def _unseen_intervals(cells: Cells, codes: Array) -> set[int]:
-    """The intervals that are open at none of the codes."""
-    every = {o for opened in cells.open for o in opened}
-    return every.difference(*(cells.open[cell] for cell in set(cells.of_codes(codes).tolist())))
+def _neglected_intervals(cells: Cells, codes: Array, needed: Array) -> set[int]:
+    """The intervals that are open at fewer of the codes than each of them needs."""
+    counts = Counter(o for cell in cells.of_codes(codes).tolist() for o in cells.open[cell])
+    return {o for o, rows in enumerate(needed.tolist()) if counts[o] < rows}
 
 
 def _see_intervals(

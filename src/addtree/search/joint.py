@@ -103,7 +103,7 @@ def _within_rules(
     outside = ~feasibility.valid(improved)
     if not outside.any():
         return improved
-    found = feasibility.toward(starts, improved, parts=_PARTS)
+    found = feasibility.toward(starts, improved, parts=_PARTS, refinements=_REFINEMENTS)
     way = np.where(box.free & outside[:, None], improved - found, 0.0)
     beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
     normal = np.where(box.free & outside[:, None], feasibility.normals(beyond), 0.0)
@@ -114,8 +114,7 @@ def _within_rules(
         return value, gradient - np.maximum(outward, 0.0) * normal
 
     moved = encoding.snap(ascend(along, found, box, steps=search.steps, enough=tolerance)[0])
-    both = np.concatenate([improved, moved])
-    return feasibility.toward(np.concatenate([starts, starts]), both, parts=_PARTS, refinements=_REFINEMENTS)
+    return np.concatenate([found, feasibility.toward(starts, moved, parts=_PARTS, refinements=_REFINEMENTS)])
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:

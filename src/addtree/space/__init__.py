@@ -8,6 +8,8 @@ parameters   numbers and categories: their domains and codes
 choice       choices, whose options open subspaces
 tree         nodes, vertices, conditions, and the walks along the tree
 encoding     configurations as arrays: conversion, and the one sampler
+rules        rules between parameters; `rule_syntax`, `rule_builder` and `rule_expressions` turn texts into conditions
+feasibility  rules on arrays: which rows are valid, and where valid rows are; `decoding` gives the values that they read
 forms        spaces in words and as JSON
 space        `Space`: definition, validation
 restriction  the configurations that agree with a partial one

@@ -39,7 +39,7 @@ class FeasibilitySettings:
     draws         random rows from which the share of valid rows is estimated
     rejected      random rows that a sample may draw and reject, at most
     proposals     changes of each row that are compared in a round
-    rounds        rounds of changes to a row
+    rounds        rounds of changes to a row of the design
     short_rounds  rounds of changes to a candidate
     long_rounds   rounds of changes in the search for the first valid rows
     changed       candidates that are changed, at most
@@ -53,12 +53,12 @@ class FeasibilitySettings:
     draws: int = 2048
     rejected: int = 1024
     proposals: int = 4
-    rounds: int = 12
+    rounds: int = 30
     short_rounds: int = 3
     long_rounds: int = 300
     changed: int = 32
     walk: int = 4
-    widths: tuple[float, ...] = (0.3, 0.1, 0.03)
+    widths: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01)
     all_share: float = 0.3
     gate_weight: float = 0.2
 
@@ -189,7 +189,7 @@ class Feasibility:
         fresh = encoding.sample_freely(len(X), rng)
         width = rng.choice(self._settings.widths, size=(len(X), 1))
         small = rng.random((len(X), 1)) < 0.5
-        close = X + width * rng.normal(size=X.shape)
+        close = 1.0 - np.abs(1.0 - np.abs(X + width * rng.normal(size=X.shape)))  # reflected at both ends
         X = np.where(columns & encoding.is_numeric & small, close, np.where(columns & ~np.isnan(fresh), fresh, X))
         X = encoding.snap(X)
         rows = np.flatnonzero((columns & self._opens).any(axis=1))
@@ -197,21 +197,29 @@ class Feasibility:
             X[rows] = encoding.repair(X[rows], rng)
         return X
 
-    def candidates(self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = ()) -> Array:
-        """The valid rows, and some of the others with changes that make them valid."""
+    def candidates(
+        self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = (), rounds: int | None = None
+    ) -> Array:
+        """The valid rows, and some of the others with changes that make them valid; `keep` and `rounds` as above."""
         if not self.rules:
             return X
         valid = self.valid(X)
         bad = np.flatnonzero(~valid)[: self._settings.changed]
-        changed, good = self.change(X[bad], rng, rounds=self._settings.short_rounds, keep=keep)
+        rounds = self._settings.short_rounds if rounds is None else rounds
+        changed, good = self.change(X[bad], rng, rounds=rounds, keep=keep)
         return np.concatenate([X[valid], changed[good]])
 
     def complete(self, X: Array, rng: np.random.Generator) -> Array:
-        """A valid row in place of each given one: the same, or with changes, or else drawn at random."""
+        """A valid row in place of each given one: the same, or with changes, or else drawn at random.
+
+        The options and numbers that open parameters are changed only if no other changes help.
+        """
         if not self.rules:
             return X
-        X, good = self.change(X, rng, rounds=self._settings.rounds)
-        X[~good] = self.sample(int(np.sum(~good)), rng)
+        X, good = self.change(X, rng, rounds=self._settings.rounds, keep=np.flatnonzero(self._opens).tolist())
+        bad = np.flatnonzero(~good)
+        X[bad], good = self.change(X[bad], rng, rounds=self._settings.rounds)
+        X[bad[~good]] = self.sample(int(np.sum(~good)), rng)
         return X
 
     # ------------------------------------------------------------------ sampling

@@ -15,8 +15,6 @@ import numpy as np
 
 from addtree._types import Array
 
-MAX_VALUES = 2**53  # Floats represent every whole number up to this one.
-
 
 @dataclass(frozen=True)
 class Grid:

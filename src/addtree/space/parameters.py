@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from addtree._numbers import as_float, is_number, is_whole
+from addtree._numbers import MAX_EXACT, as_float, is_number, is_whole
 from addtree.errors import ConfigError, SpaceError
-from addtree.space.grid import MAX_VALUES, Grid
+from addtree.space.grid import Grid
 from addtree.space.labels import LabelKey, check_labels, check_saveable, find_label, label_key
 from addtree.space.number import MIN_LOG_RANGE, Number, out_of_bounds, read_float, read_whole
 
@@ -72,7 +72,7 @@ class Real(Number):
         if self.step is not None and not self.is_constant:
             if self.step < math.ulp(max(abs(self.low), abs(self.high))):
                 raise SpaceError(f"{self!r}: floats cannot tell such small steps apart here; use larger steps")
-            if (self.high - self.low) / self.step > MAX_VALUES:
+            if (self.high - self.low) / self.step > MAX_EXACT:
                 raise SpaceError(f"{self!r}: more than 2^53 values; use larger steps, or leave step out")
             if (
                 not self._is_near(self.high, self._on_grid(self._position(self.high)))
@@ -224,7 +224,7 @@ class Integer(Number):
             object.__setattr__(self, "step", None)
         if (self.high - self.low) % (self.step or 1):
             raise self._off_grid()
-        if self.size > MAX_VALUES + 1:
+        if self.size > MAX_EXACT + 1:
             raise SpaceError(f"Integer({self.low}, {self.high}): more than 2^53 values; use Real, or larger steps")
         if self._is_curved and self.high * math.log1p((self.high - self.low) / self.low) > _MAX_LOG_RESOLUTION:
             raise SpaceError(
