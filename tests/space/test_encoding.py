@@ -150,7 +150,9 @@ def test_repair_opens_and_closes_and_keeps_what_stays_open():
     moved = np.tile(row, (3, 1))
     moved[:, encoding.index["n"]] = [0.0, 1 / 3, 1.0]
     moved[:, encoding.index["rate"]] = [0.5, 0.3, 0.1]
-    configs = [encoding.decode(r) for r in encoding.repair(moved, rng)]
+    repaired = encoding.repair(moved, rng)
+    configs = [encoding.decode(r) for r in repaired]
+    np.testing.assert_allclose(repaired, encoding.encode(configs), rtol=1e-12)  # what is closed is NaN
     assert configs[0] == {"n": 1, "rate": 0.5, "k": 3, "s": 0.4}
     assert configs[1] == {"n": 2, "rate": 0.3, "k": 3, "u2": 0.25}
     assert configs[2] == {"n": 4, "rate": 0.1, "k": 3, "u2": 0.25, "u3": 0.75, "m": "q", "s": 0.4}

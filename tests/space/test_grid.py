@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from addtree.space.grid import Grid
 
-GRIDS = [Grid(2), Grid(7), Grid(2**53), Grid(500, low=1.0), Grid(6, low=2.0**40), Grid(2**20, low=3.0)]
+GRIDS = [Grid(2), Grid(7), Grid(2**53), Grid(500, low=1.0), Grid(6, low=2.0**60), Grid(2**20, low=3.0)]
 
 
 @pytest.mark.parametrize("grid", GRIDS)

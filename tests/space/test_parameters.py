@@ -127,6 +127,8 @@ def test_sizes():
         (lambda: Real(0, 1, step=1e-17), ["floats cannot tell"]),
         (lambda: Integer(1, 2**60, log=True), ["2^53"]),
         (lambda: Integer(1, 2**50, log=True), ["log scale", "use Real"]),
+        (lambda: Integer(0, Fraction(2**70, 3)), ["high of Integer", "whole number"]),
+        (lambda: Integer(0, 10, step=3, opens=[1]), ["opens=[1]", "mapping"]),
         (lambda: Integer(0, 10**5000), ["high of Integer", "finite", "digits"]),
         (lambda: Categorical(["a", "b"], ordered="yes"), ["ordered must be True or False", "'yes'"]),
         (lambda: Real(0, 1, log=True), ["log=True", "low > 0", "leave log out"]),
@@ -326,6 +328,7 @@ def test_every_range_of_floats_works_or_is_refused(a, b, log, u):
 def test_a_narrow_real_has_few_values():
     real = Real(1.0, 1.0 + 2**-50)
     assert real.size == 5
+    assert str(real) == "real [1.0, 1.0000000000000009]"
     assert list(real.values) == [1.0 + k * 2**-52 for k in range(5)]
     assert [real._decode(real._encode(v)) for v in real.values] == list(real.values)
     assert Real(-1e-323, 1e-323).size == 5

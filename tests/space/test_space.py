@@ -4,7 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
-from addtree import Categorical, Choice, Integer, Real, Space
+from addtree import AddTreeGP, Categorical, Choice, Integer, Optimizer, Real, Space, minimize
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.space import check_space
 
@@ -361,6 +361,9 @@ def test_a_choice_that_occurs_twice_in_different_order_is_one_choice():
         (lambda: Space(x={"type": "real"}), ["'x' must be a Real", "Space.from_dict"]),
         (lambda: check_space({"x": unit}), ["must be an addtree.Space", "Space({...})"]),
         (lambda: check_space(None), ["must be an addtree.Space", "None"]),
+        (lambda: Optimizer({"x": unit}), ["must be an addtree.Space", "Space({...})"]),
+        (lambda: minimize(lambda config: 0.0, None, n_trials=1), ["must be an addtree.Space", "None"]),
+        (lambda: AddTreeGP(None), ["must be an addtree.Space", "None"]),
         (lambda: Space(x=Categorical([(1,)])).to_dict(), ["'x'", "(1,)", "cannot be saved"]),
         (lambda: Space(c=Choice({"a": Space(d=Choice({(1,): Space()}))})).to_dict(), ["'c'", "'d'", "(1,)"]),
         (lambda: Space.from_dict({"x": {"type": "real", "low": 0, "hihg": 1}}), ["'hihg'", "did you mean 'high'?"]),

@@ -227,9 +227,9 @@ class Encoding:
             lacking = reached[np.isnan(X[np.ix_(reached, own)]).any(axis=1)]
             if len(lacking) and donors is not None and rng is not None:
                 found = np.flatnonzero(self.inside(donors, i))
-                given = lacking[rng.random(len(lacking)) < donor_share] if len(found) else lacking[:0]
-                block = np.ix_(given, own)
-                X[block] = np.where(np.isnan(X[block]), donors[found[:1]][:, own], X[block]) if len(given) else X[block]
+                if len(found):
+                    block = np.ix_(lacking[rng.random(len(lacking)) < donor_share], own)
+                    X[block] = np.where(np.isnan(X[block]), donors[found[0], own], X[block])
             for j in own.tolist():
                 missing = lacking[np.isnan(X[lacking, j])]
                 if len(missing):

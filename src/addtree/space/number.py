@@ -38,7 +38,8 @@ def read_float(value: Any, what: str) -> float:
 
 def read_whole(value: Any, what: str) -> int:
     """A Python int, or a SpaceError."""
-    if not read_float(value, what).is_integer():
+    read_float(value, what)
+    if int(value) != value:
         raise SpaceError(f"{what} must be a whole number, got {value!r}; use Real for fractions")
     return int(value)
 
@@ -60,6 +61,8 @@ class Number:
     def _check_definition(self, read: Callable[[Any, str], Any]) -> None:
         """Normalise the fields, or raise a SpaceError; `read(value, what)` reads one number."""
         kind = type(self).__name__
+        if not isinstance(self.opens, Mapping):
+            raise SpaceError(f"opens={self.opens!r}: give a mapping of intervals (low, high) to spaces")
         for name in ("low", "high"):
             object.__setattr__(self, name, read(getattr(self, name), f"{name} of {kind}"))
         if not isinstance(self.log, (bool, np.bool_)):
@@ -87,8 +90,6 @@ class Number:
         """Normalise `opens`, or raise a SpaceError."""
         from addtree.space.space import Space  # a space consists of parameters
 
-        if not isinstance(self.opens, Mapping):
-            raise SpaceError(f"opens={self.opens!r}: give a mapping of intervals (low, high) to spaces")
         opens = {}
         for interval, space in self.opens.items():
             if not isinstance(interval, tuple) or len(interval) != 2:

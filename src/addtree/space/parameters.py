@@ -194,7 +194,9 @@ class Real(Number):
     def __str__(self) -> str:
         if self.is_constant:
             return f"constant {self.low!r}"
-        return f"real [{self.low:g}, {self.high:g}]{self._suffix()}"
+        low, high = f"{self.low:g}", f"{self.high:g}"
+        ends = f"{self.low!r}, {self.high!r}" if low == high else f"{low}, {high}"  # a narrow range needs all digits
+        return f"real [{ends}]{self._suffix()}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,6 +284,7 @@ class Integer(Number):
 class Categorical:
     """One of several values that open nothing; a `Choice` is one whose options open subspaces.
 
+    values   any hashable values but NaN, which does not equal itself; only JSON scalars can be saved
     ordered  whether neighbouring values are alike; the model then treats them as evenly spaced numbers
 
     >>> print(Categorical(["gini", "entropy"]))

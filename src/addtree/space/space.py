@@ -44,6 +44,10 @@ class Space:
        └─ depth: integer 1..9
     >>> space.n_paths
     2
+    >>> print(Space(layers=Integer(1, 4, opens={(2, 4): Space(units_2=Integer(8, 512, step=8))})))
+    layers: integer 1..4
+    └─ 2..4
+       └─ units_2: integer 8..512 step 8
     >>> space.validate({"lr": 0.5, "model": "a"})
     Traceback (most recent call last):
     ...
