@@ -5,6 +5,7 @@ python benchmarks/sampler.py quality     median log10 distance to the optimum of
 python benchmarks/sampler.py overhead    time per trial around n = 100
 python benchmarks/sampler.py growth      time per trial, and in the encoding of trials, as the study grows
 python benchmarks/sampler.py border      distance to the border of a feasible region after 30 trials
+python benchmarks/sampler.py fixed       what trials find in which the user fixed some parameters
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import argparse
 import cProfile
 import pstats
 import time
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import optuna
+from optuna.samplers import BaseSampler, TPESampler
 
 from addtree import Optimizer, Space
 from addtree.optuna import AddTreeSampler
@@ -117,12 +121,52 @@ def border() -> None:
     print(f"median {np.median(distances):.4f}, largest {max(distances):.4f}")
 
 
-PARTS = {"quality": quality, "overhead": overhead, "growth": growth, "border": border}
+FREE, FIXED_TRIALS = 30, 10  # Free trials, and trials with fixed parameters after them.
+FIXED: tuple[dict[str, Any], ...] = ({"x1": 1}, {"x1": 1, "x3": 1}, {"x1": 1, "x3": 0, "x6": 0.5}, {"x1": 0, "r8": 0.9})
+
+
+def fixed() -> None:
+    """Free trials, then trials that a user enqueued with some of their parameters.
+
+    The first three are in branches that are worse than the best one, the last has a bad value of a parameter. All
+    options on the way are given, because TPE does not infer them.
+    """
+    print(f"\nbest of {FIXED_TRIALS} partly fixed trials after {FREE} free ones, mean of {SEEDS} seeds")
+    print(f"{'fixed':<30}" + "".join(f"{method:>18}" for method in FIXED_METHODS) + "   seeds won against TPE")
+    for given in FIXED:
+        best = {
+            method: np.array([_best_of_fixed(make(seed), given) for seed in range(SEEDS)])
+            for method, make in FIXED_METHODS.items()
+        }
+        won = [int(np.sum(best[method] < best["TPE"])) for method in ("space=", "define-by-run")]
+        means = "".join(f"{np.mean(found):18.4f}" for found in best.values())
+        print(f"{given!s:<30}{means}   {won[0]} and {won[1]}", flush=True)
+
+
+FIXED_METHODS: dict[str, Callable[[int], BaseSampler]] = {
+    "TPE": lambda seed: TPESampler(seed=seed),
+    "TPE multivariate": lambda seed: TPESampler(seed=seed, multivariate=True, group=True),
+    "space=": lambda seed: AddTreeSampler(PROBLEM.space, seed=seed),
+    "define-by-run": lambda seed: AddTreeSampler(seed=seed),
+}
+
+
+def _best_of_fixed(sampler: BaseSampler, given: dict[str, Any]) -> float:
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(define_by_run, n_trials=FREE)
+    for _ in range(FIXED_TRIALS):
+        study.enqueue_trial(given)
+    study.optimize(define_by_run, n_trials=FIXED_TRIALS)
+    return min(trial.value for trial in study.trials[FREE:] if trial.value is not None)
+
+
+PARTS = {"quality": quality, "overhead": overhead, "growth": growth, "border": border, "fixed": fixed}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", choices=PARTS, help="the part to run; all of them if none is named")
     what = parser.parse_args().what
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     for name in PARTS if what is None else (what,):
         PARTS[name]()

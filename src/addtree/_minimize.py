@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from addtree._numbers import is_whole
+from addtree._types import Config
 from addtree.errors import OptionError, TrialError
 from addtree.optimizer import Optimizer
 from addtree.space.space import Space
@@ -54,11 +55,13 @@ def minimize(
     *,
     n_trials: int,
     callback: Callable[[Trial], None] | None = None,
+    initial: Sequence[Config] = (),
     **settings: Any,
 ) -> Result:
     """Evaluate `objective(config)` n_trials times in search of its smallest value.
 
     settings  what `Optimizer` takes: seed, maximize, covariance, acquisition, inference, noise, n_initial
+    initial   configurations to evaluate first, which may lack parameters (see `Optimizer`)
     callback  called with each finished trial; it may raise StopIteration to end the run
 
     If the objective raises, or returns something other than a finite number, that trial fails and the run continues.
@@ -71,7 +74,7 @@ def minimize(
     """
     if not is_whole(n_trials) or n_trials < 1:
         raise OptionError(f"n_trials={n_trials!r} must be a whole number, at least 1")
-    optimizer = Optimizer(space, **settings)
+    optimizer = Optimizer(space, initial=initial, **settings)
     for _ in range(n_trials):
         trial = optimizer.ask()
         try:

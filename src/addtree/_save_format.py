@@ -6,7 +6,8 @@ that is newer than this addtree is refused with a clear error.
 
     version 1  the first
     version 2  "inference" instead of "fit"; "run", the id that the trials of the run carry
-    version 3  trials carry "std"; the model has trend terms, so that an older one is learned again
+    version 3  "initial", the initial configurations that were not asked yet; trials carry "std"; the model has trend
+               terms, so that an older one is learned again
 
 A file may be damaged or hostile. `read` limits its size and checks every field (see `_save_schema`) before anything is
 built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
@@ -54,7 +55,8 @@ def _to_version_2(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_version_3(state: Mapping[str, Any]) -> dict[str, Any]:
-    return {**state, "trials": [{**trial, "std": None} for trial in state["trials"]], "model": None}
+    trials = [{**trial, "std": None} for trial in state["trials"]]
+    return {**state, "initial": [], "trials": trials, "model": None}
 
 
 _UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _to_version_2, 2: _to_version_3}

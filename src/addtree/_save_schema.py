@@ -61,6 +61,7 @@ STATE_FIELDS = {
     "inference": _TEXT,
     "noise": Field("a number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0)),
     "n_initial": _whole(1, MAX_COUNT),
+    "initial": _list_of("objects", _OBJECT.accepts),
     "asks": _whole(0, MAX_COUNT),
     "trials": _list_of("objects", _OBJECT.accepts),
     "told": _list_of("whole numbers", is_whole),

@@ -13,7 +13,7 @@ import numpy as np
 from addtree import _save_format, _save_schema
 from addtree._numbers import is_whole
 from addtree._threads import Lock, one_blas_thread, synchronized
-from addtree._types import Array, Config
+from addtree._types import Array, Config, Mask
 from addtree.errors import OptionError
 from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
@@ -22,8 +22,9 @@ from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
-from addtree.search.design import DesignSettings, initial_design
+from addtree.search.design import DesignSettings, initial_design, next_row
 from addtree.search.policy import Policy, check_acquisition, suggest, suggest_again
+from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
 from addtree.trials import Trial, TrialLog, checked_std, checked_value
 
@@ -74,6 +75,9 @@ class Optimizer:
     inference    "map" (default) or "mle" (the paper's)
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
     n_initial    size of the initial design; by default enough to see every option
+    initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
+                 by the model once there is one. A parameter that is given implies the options that activate it. One
+                 that was told before, or is in the list twice, is skipped unless noise is declared above zero
     settings     for experiments with the model and the search; not part of the stable interface
 
     Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
@@ -91,6 +95,7 @@ class Optimizer:
         inference: str = "map",
         noise: float | None = None,
         n_initial: int | None = None,
+        initial: Sequence[Config] = (),
         settings: Settings | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
@@ -113,6 +118,7 @@ class Optimizer:
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
+        self._initial = read_initial(self._encoding, initial)  # those that were not asked yet
         self._log = TrialLog(self._encoding)
         self._asks = 0
         self._surrogate: Surrogate | None = None
@@ -139,62 +145,119 @@ class Optimizer:
 
     def _ask_one(self) -> Trial:
         self._asks += 1
-        return self.expect(self.suggest(self._asks, keep_fit=True))
+        config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
+        return self.expect(config)
 
     @synchronized
     @one_blas_thread()
-    def suggest(self, turn: int, *, pending: Sequence[Config] = (), keep_fit: bool = False) -> dict[str, Any]:
+    def suggest(
+        self,
+        turn: int,
+        *,
+        pending: Sequence[Config] = (),
+        fixed: Config | Restriction | None = None,
+        keep_fit: bool = False,
+    ) -> dict[str, Any]:
         """The configuration that `ask` would give at this turn, without recording it.
 
         The randomness of a suggestion depends only on the seed and the turn. `ask` counts turns by itself. A caller
         that numbers its trials, in an order that several processes agree on, gives that number.
 
         pending   configurations that are being evaluated but were not asked for here; they are not recorded
+        fixed     a partial configuration: the suggestion is the best completion of it
         keep_fit  keep the model if it was fitted again, as `ask` does: later fits start from it. By default this is a
                   pure query: it changes no later answer
         """
-        row, surrogate = self._suggest(turn, self._encoding.encode(pending))
+        elsewhere = self._encoding.encode(pending)
+        if fixed is None:
+            config, surrogate, _ = self._next(turn, elsewhere)
+        else:
+            restriction = fixed if isinstance(fixed, Restriction) else Restriction.of(self._encoding, fixed)
+            row, surrogate = self._suggest(turn, elsewhere, restriction)
+            config = restriction.restore(self._encoding.decode(row))
         if keep_fit:
             self._surrogate = surrogate
-        return self._encoding.decode(row)
+        return config
+
+    def _next(self, turn: int, elsewhere: Array) -> tuple[dict[str, Any], Surrogate | None, tuple[Restriction, ...]]:
+        """The configuration to evaluate next, the model, and the initial configurations that remain after it."""
+        taken = self._taken(elsewhere)
+        repeats = bool(self._specification.noise)
+        for k, restriction in enumerate(self._initial):
+            row, surrogate = self._suggest(turn, elsewhere, restriction)
+            if repeats or self._encoding.keys(row[None])[0] not in taken:
+                return restriction.restore(self._encoding.decode(row)), surrogate, self._initial[k + 1 :]
+        row, surrogate = self._suggest(turn, elsewhere, None)
+        return self._encoding.decode(row), surrogate, ()
 
     @synchronized
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
 
-    def _suggest(self, turn: int, elsewhere: Array) -> tuple[Array, Surrogate | None]:
+    def _taken(self, elsewhere: Array) -> set[bytes]:
+        """The keys of all trials, here and elsewhere."""
+        return self._log.taken.union(self._encoding.keys(elsewhere))
+
+    def _suggest(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate | None]:
         """The row to evaluate next, and the model as it was last fitted."""
-        rng, surrogate = self._rng(turn), self._surrogate
-        taken = self._log.taken.union(self._encoding.keys(elsewhere))
+        rng, surrogate, taken = self._rng(turn), self._surrogate, self._taken(elsewhere)
+        if restriction is not None and restriction.row is not None:
+            return restriction.row, surrogate
         known = len(self._log) + len(elsewhere)
         if known < self._n_initial:
-            row = np.asarray(self._design[known])
+            row = self._design_row(elsewhere, restriction, rng)
             if self._encoding.keys(row[None])[0] not in taken:
                 return row, surrogate
         elif self._log.done:
-            data = self._log.observations(maximize=self.maximize)
-            surrogate = self._fitted(data, rng)
-            pending = [*self._log.pending_rows(), *elsewhere]
-            posterior = _conditioned(surrogate, data, pending).posterior
-            if self._policy.noisy.may_repeat(posterior, self._specification.noise):
-                taken = set(self._encoding.keys(np.array(pending))) if pending else set()
-            observed = Observed(self._encoding, data.X, data.y, taken)
-            found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
-            if found is None:
-                found = self._anything_new(taken, rng)
-            if found is None:
-                found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
-            return found, surrogate
-        new = self._anything_new(taken, rng)
-        return (self._encoding.sample(1, rng)[0] if new is None else new), surrogate
+            return self._search(turn, elsewhere, restriction)
+        found = self._anything_new(taken, restriction, rng)
+        return (self._anything(restriction, rng) if found is None else found), surrogate
 
-    def _anything_new(self, taken: set[bytes], rng: np.random.Generator) -> Array | None:
-        """A random row that is not taken; None if the space has no other."""
+    def _search(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate]:
+        """The row that the model finds best to evaluate next, and the model as it was last fitted."""
+        rng, taken = self._rng(turn), self._taken(elsewhere)
+        data = self._log.observations(maximize=self.maximize)
+        surrogate = model = self._fitted(data, rng)
+        if restriction is not None:
+            leveled = _leveled(data.y, restriction.in_allowed_branch(data.X))
+            if leveled is not data.y:
+                data = replace(data, y=leveled)
+                model = surrogate.refit(data, rng=rng)
+        pending = [*self._log.pending_rows(), *elsewhere]
+        posterior = _conditioned(model, data, pending).posterior
+        if self._policy.noisy.may_repeat(posterior, self._specification.noise):
+            taken = set(self._encoding.keys(np.array(pending))) if pending else set()
+        observed = Observed(self._encoding, data.X, data.y, taken, restriction)
+        found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
+        if found is None:
+            found = self._anything_new(taken, restriction, rng)
+        if found is None:
+            found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
+        return (self._anything(restriction, rng) if found is None else found), surrogate
+
+    def _anything(self, restriction: Restriction | None, rng: np.random.Generator) -> Array:
+        """A random row, whether it is taken or not."""
+        X = self._encoding.sample(1, rng)
+        return np.asarray((X if restriction is None else restriction.complete(X, rng))[0])
+
+    def _design_row(self, elsewhere: Array, restriction: Restriction | None, rng: np.random.Generator) -> Array:
+        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
+        known = [*self._log.rows, *elsewhere]
+        if restriction is None:
+            return np.asarray(self._design[len(known)])
+        X = np.array(known).reshape(len(known), self._encoding.n_columns)
+        return next_row(self._encoding, X, rng, restriction)
+
+    def _anything_new(
+        self, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator
+    ) -> Array | None:
+        """A random row that is not taken; None if there is no other that agrees with the restriction."""
         encoding = self._encoding
         X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
+        X = X if restriction is None else restriction.complete(X, rng)
         return next((row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken), None)
 
     def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
@@ -265,6 +328,7 @@ class Optimizer:
             "inference": specification.inference,
             "noise": None if specification.noise is None else float(specification.noise),
             "n_initial": self._n_initial,
+            "initial": [dict(restriction.values) for restriction in self._initial],
             "asks": self._asks,
             **self._log.to_dict(),
             "model": None if self._surrogate is None else self._surrogate.to_dict(),
@@ -275,7 +339,7 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
         with _save_format.refusing_damage(path):
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
             optimizer._restore_trials(state)
@@ -306,3 +370,15 @@ def _conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Arr
     if len(data) > n:
         surrogate = surrogate.condition(data[n:])
     return surrogate.expect(np.array(pending)) if len(pending) else surrogate
+
+
+def _leveled(y: Array, inside: Mask) -> Array:
+    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
+
+    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
+    of a bad branch apart. The offset of a branch carries no other information.
+    """
+    if inside.all() or not inside.any():
+        return y
+    gap = float(np.min(y[inside]) - np.min(y[~inside]))
+    return np.where(inside, y, y + gap) if gap > 0.0 else y

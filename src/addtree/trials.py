@@ -90,6 +90,11 @@ class TrialLog:
         """The rows of the trials that have no result yet."""
         return [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
 
+    @property
+    def rows(self) -> list[Array]:
+        """The rows of all trials, by id."""
+        return list(self._rows.values())
+
     def expect(self, config: Config) -> Trial:
         """Add a valid configuration as a pending trial."""
         return self._add(Trial(len(self._trials), config, run=self.run))

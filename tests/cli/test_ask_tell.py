@@ -84,3 +84,12 @@ def test_a_trial_that_a_worker_runs_is_not_told(
         storage.set_trial_system_attr(study.trials[1]._trial_id, "addtree:owner", {**owner, "since": "1"})
     assert addtree("tell", "lab", "1", "0.5", monkeypatch=monkeypatch) == 0  # its worker is dead
     assert addtree("tell", "lab", "0", "0.5", monkeypatch=monkeypatch) == 0
+
+
+def test_initial_configurations_are_suggested_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task("import addtree as at\nspace = at.Space(x=at.Real(0, 1))\ninitial = [{'x': 0.25}, {'x': 0.75}]\n")
+    for expected, options in ((0.25, ["--space", file]), (0.75, [])):
+        assert addtree("suggest", "lab", *options, monkeypatch=monkeypatch) == 0
+        assert json.loads(capsys.readouterr().out)["config"] == {"x": expected}

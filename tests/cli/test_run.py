@@ -198,3 +198,13 @@ def test_names_that_no_storage_can_hold_are_refused(
     assert "rename it" in line
     with storage_at("addtree.db") as storage:
         assert optuna.get_all_study_names(storage) == []
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_initial_configurations_are_run_once(workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_task(FAST + "initial = [{'x': 0.5, 'model': 'a'}, {'k': 7}, {'x': 0.25, 'model': 'a'}]\n")
+    for total in ("4", "6"):
+        assert addtree("run", file, "--trials", total, "--workers", workers, monkeypatch=monkeypatch) == 0
+    params = [t.params for t in finished()]
+    assert [sum(p.get("x") == x and p["model"] == "a" for p in params) for x in (0.5, 0.25)] == [1, 1]
+    assert sum(p.get("k") == 7 for p in params) == 1

@@ -93,13 +93,12 @@ def test_the_joint_search_returns_the_best_it_saw_and_nothing_taken(space, covar
     def score(X):
         return acquisition(*posterior.predict(k.rows(X)))[0]
 
-    taken: set[bytes] = set()
-    row = maximize_jointly(posterior, encoding, acquisition, X, taken)
+    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(40), set()), acquisition, X)
     assert row is not None
     assert score(row[None])[0] >= score(X).max() - 1e-9
     np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
     taken = set(encoding.keys(X[:39]))
-    row = maximize_jointly(posterior, encoding, acquisition, X, taken)
+    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(40), taken), acquisition, X)
     if row is None:
         assert set(encoding.keys(X)) == taken
     else:

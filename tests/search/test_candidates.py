@@ -5,6 +5,7 @@ import numpy as np
 from addtree import Choice, Integer, Real, Space
 from addtree.search.candidates import CandidateSettings, Observed, candidates, neglected_nodes, within_node
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 unit = Real(0, 1)
 DEFAULT = CandidateSettings()
@@ -154,3 +155,13 @@ def test_candidates_satisfy_the_rules():
         assert encoding.inside(rows, node).all()
         assert encoding.feasibility.valid(rows).all()
         assert len(rows) > 20
+
+
+def test_neglected_branches_that_a_restriction_excludes_are_left_alone():
+    space = Space(c=Choice(a=Space(k=Choice(u=Space(), v=Space())), b=Space(y=Real(0, 1)), e=Space()))
+    encoding = space.encoding
+    X = encoding.sample(9, np.random.default_rng(0))
+    observed = Observed(encoding, X, np.arange(9.0), set(), Restriction.of(encoding, {"c": "a"}))
+    nodes = neglected_nodes(observed, CandidateSettings(), np.random.default_rng(0))
+    assert {space.nodes[i].location[0] for i in nodes} == {("c", 0)}
+    assert len(nodes) == 3

@@ -1,11 +1,14 @@
 import numpy as np
+import pytest
 
 from addtree import Categorical, Integer, Real, Space
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.problems import synthetic
 from addtree.search.acquisition import lowest
+from addtree.search.candidates import Observed
 from addtree.search.joint import _different_branches, maximize_jointly
+from addtree.space.restriction import Restriction
 from tests.strategies import build, fitted
 
 
@@ -27,9 +30,8 @@ def test_an_integer_optimum_already_taken_gives_its_neighbour():
     X = encoding.encode([{"k": v} for v in (0, 5, 10)])
     hyper = Hyperparameters(np.ones(1), np.full(1, 0.5), 1e-6)
     posterior = Posterior.from_data(k, hyper, k.rows(X), np.array([1.0, -1.0, 1.0]))
-    row = maximize_jointly(
-        posterior, encoding, lowest, encoding.sample(50, np.random.default_rng(0)), set(encoding.keys(X))
-    )
+    observed = Observed(encoding, X, np.array([1.0, -1.0, 1.0]), set(encoding.keys(X)))
+    row = maximize_jointly(posterior, observed, lowest, encoding.sample(50, np.random.default_rng(0)))
     assert encoding.decode(row)["k"] in (4, 6)
 
 
@@ -43,14 +45,29 @@ def test_a_joint_search_ends_when_it_gains_less_than_the_tolerance():
 
     for tolerance in (None, np.inf):
         calls.append(0)
-        maximize_jointly(posterior, encoding, counted, X, set(), tolerance=tolerance)
+        maximize_jointly(posterior, Observed(encoding, X, np.zeros(20), set()), counted, X, tolerance=tolerance)
     assert calls[1] < calls[0]
 
 
 def test_every_candidate_taken_is_none():
     encoding, _k, posterior = fitted(Space(m=Categorical(["u", "v"])), "additive", n=3)
     X = encoding.enumerate()
-    assert maximize_jointly(posterior, encoding, lowest, X, set(encoding.keys(X))) is None
+    observed = Observed(encoding, X, np.zeros(len(X)), set(encoding.keys(X)))
+    assert maximize_jointly(posterior, observed, lowest, X) is None
+
+
+def test_the_ascent_moves_what_a_restriction_leaves_free():
+    encoding, k = build(Space(x=Real(0, 1), y=Real(0, 1)), "additive+interactions")
+    X = encoding.sample(40, np.random.default_rng(0))
+    z = (X[:, 0] - 0.2) ** 2 + (X[:, 1] - X[:, 0]) ** 2
+    hyper = Hyperparameters(np.ones(len(k.terms)), np.full(k.n_scales, 0.5), 1e-8)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), z)
+    restriction = Restriction.of(encoding, {"x": 0.7})
+    rng = np.random.default_rng(1)
+    candidates = restriction.conform(encoding.sample(8, rng), rng)
+    row = maximize_jointly(posterior, Observed(encoding, X, z, set(), restriction), lowest, candidates)
+    assert row[0] == pytest.approx(0.7)
+    assert row[1] == pytest.approx(0.7, abs=0.01)
 
 
 def test_an_optimum_beyond_a_rule_is_found_on_its_boundary():
@@ -61,7 +78,7 @@ def test_an_optimum_beyond_a_rule_is_found_on_its_boundary():
     hyper = Hyperparameters(np.ones(1), np.full(k.n_scales, 0.7), 1e-8)
     posterior = Posterior.from_data(k, hyper, k.rows(X), np.sum((X - 0.9) ** 2, axis=1) - 0.5)
     candidates = np.array([[0.1, 0.6], [0.2, 0.1], [0.95, 0.95]])
-    row = maximize_jointly(posterior, encoding, lowest, candidates, set())
+    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(60), set()), lowest, candidates)
     np.testing.assert_allclose(row, [0.5, 0.5], atol=0.02)
     assert 1 - 1e-4 < row.sum() <= 1
 
@@ -72,6 +89,7 @@ def test_steps_of_the_winner_stay_within_the_rules():
     X = encoding.encode([{"m": m, "n": n} for m in (0, 3, 6) for n in (0, 3, 6)])
     hyper = Hyperparameters(np.ones(1), np.full(k.n_scales, 0.7), 1e-8)
     posterior = Posterior.from_data(k, hyper, k.rows(X), -X.sum(axis=1))
-    row = maximize_jointly(posterior, encoding, lowest, encoding.sample(30, np.random.default_rng(0)), set())
+    observed = Observed(encoding, X, -X.sum(axis=1), set())
+    row = maximize_jointly(posterior, observed, lowest, encoding.sample(30, np.random.default_rng(0)))
     config = space.validate(encoding.decode(row))
     assert config["m"] + config["n"] == 12

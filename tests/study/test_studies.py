@@ -99,3 +99,11 @@ def test_progress_counts_every_state() -> None:
     assert p.error == "new"
     assert p.best is not None
     assert p.best.value == 1.0
+
+
+def test_a_study_keeps_its_initial_configurations() -> None:
+    initial = [{"x": 0.5, "model": "a"}, {"x": 0.25, "model": "a"}]
+    storage = InMemoryStorage()
+    assert suggestions(open_study(storage, "s", SPACE, seed=7, initial=initial), 1) == [0.5]
+    assert suggestions(load_study(storage, "s"), 2)[0] == 0.25
+    assert suggestions(open_study(storage, "s", SPACE), 1)[0] not in (0.5, 0.25)

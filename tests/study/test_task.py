@@ -117,8 +117,8 @@ def test_a_space_is_read_from_python_and_from_json(tmp_path: Path) -> None:
     python, stored = tmp_path / "some_space.py", tmp_path / "space.json"
     python.write_text("import addtree as at\nspace = at.Space(x=at.Real(0, 1))\n")
     stored.write_text(json.dumps(SPACE.to_dict()))
-    assert load_space(python) == Space(x=Real(0, 1))
-    assert load_space(stored) == SPACE
+    assert load_space(python) == (Space(x=Real(0, 1)), ())
+    assert load_space(stored) == (SPACE, ())
 
 
 @pytest.mark.parametrize(
@@ -135,3 +135,32 @@ def test_files_without_a_space_are_refused(name: str, text: str | None, message:
         (tmp_path / name).write_text(text)
     with pytest.raises(TaskError, match=message):
         load_space(tmp_path / name)
+
+
+TEXT = (
+    "import addtree as at\nspace = at.Space(x=at.Real(0, 1), k=at.Integer(1, 9))\ndef objective(config): return 0.0\n"
+)
+
+
+def test_the_configurations_to_evaluate_first_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "task_with_initial.py"
+    file.write_text(TEXT + "initial = [{'x': 0.5, 'k': 3}, {'k': 4}]\n")
+    assert load_task(file).initial == load_space(file)[1] == ({"x": 0.5, "k": 3}, {"k": 4})
+    by_run = tmp_path / "by_run_with_initial.py"
+    by_run.write_text("def objective(trial): return 0.0\ninitial = [{'any': 'thing'}]\n")
+    assert load_task(by_run).initial == ({"any": "thing"},)
+
+
+@pytest.mark.parametrize(
+    ("initial", "message"),
+    [
+        ("[{'x': 0.5}, {'k': 99}]", r"initial\[1\]: parameter 'k': 99 is out of bounds"),
+        ("{'x': 0.5}", "must be a list of configurations"),
+    ],
+)
+def test_a_wrong_list_of_them_is_named_with_its_file(initial: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "task_with_wrong_initial.py"
+    file.write_text(TEXT + f"initial = {initial}\n")
+    for load in (load_task, load_space):
+        with pytest.raises(TaskError, match=rf"task_with_wrong_initial\.py: .*{message}"):
+            load(file)

@@ -3,6 +3,7 @@
 structure    the tree behind the trials of define-by-run code
 codec        distributions and domains, parameters of trials and configurations
 trials       reading a study: what is new, and what each trial is worth
+initial      which trial evaluates which initial configuration
 startup      the first trials of a study whose space is still unknown
 model        an optimizer that is told about the trials
 state        what a sampler knows about one study

@@ -179,6 +179,10 @@ class Translation(Protocol):
         """A configuration as parameters of a trial."""
         ...
 
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of a trial's parameters that the space has, as values of the space; others are left out."""
+        ...
+
 
 class Declared:
     """The translation of a space that the user declared.
@@ -208,6 +212,18 @@ class Declared:
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The configuration as it is."""
         return dict(config)
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters as they are."""
+        return {name: value for name, value in params.items() if _has_value(self.space, name, value)}
+
+
+def _has_value(space: Space, name: str, value: Any) -> bool:
+    """Whether a space has a parameter with this value."""
+    try:
+        return name in space.variables and not math.isnan(space.encoding.encode_value(name, value))
+    except ConfigError:
+        return False
 
 
 def _has_whole_labels(domain: Parameter | Choice) -> bool:
@@ -296,6 +312,18 @@ class Inferred:
             name: self._codecs[name].value(value) if name in self._has_positions else value
             for name, value in config.items()
         }
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters in our values."""
+        found: dict[str, Any] = {}
+        for name in self.space.variables.keys() & params.keys():
+            try:
+                value = self._to_ours(name, params)
+            except ConfigError:
+                continue
+            if _has_value(self.space, name, value):
+                found[name] = value
+        return found
 
     def fits(self, trial: FrozenTrial) -> bool:
         """Whether a trial has exactly the parameters and ranges that the space has for it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from addtree._optuna.trials import (
 from addtree.errors import ConfigError
 from addtree.optimizer import Optimizer
 from addtree.search.design import DesignSettings
+from addtree.space.restriction import Restriction
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
@@ -36,11 +38,13 @@ class Settings:
     space             the declared space; None if the trials show it
     seed              the seed of every random number
     n_startup_trials  the number of trials before the model is used
+    initial           the initial configurations, in the values of trials
     """
 
     space: Space | None
     seed: int
     n_startup_trials: int
+    initial: tuple[dict[str, Any], ...] = ()
 
 
 class StudyModel:
@@ -109,14 +113,42 @@ class StudyModel:
 
     # ------------------------------------------------------------------ suggesting
 
-    def suggest(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
+    def suggest(self, number: int, rng: np.random.Generator, restriction: Restriction | None = None) -> dict[str, Any]:
         """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
         pending = self.pending(except_for=number)
-        config = self._startup.suggest(pending, rng)
+        config = self._startup.suggest(pending, rng, restriction)
         if config is None:
             turn = number + 1  # `Optimizer.ask` counts from 1.
-            config = self._optimizer.suggest(turn, pending=pending, keep_fit=True)
+            config = self._optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
         return self.translation.params(config)
+
+    def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
+        """What is known of a trial before it is suggested; None if nothing is.
+
+        fixed         parameters that the trial has. If they cannot all be active, each counts only where it is. If
+                      they violate the rules of the space, none counts
+        where_active  parameters that are fixed wherever they are active
+        """
+        encoding = self.translation.space.encoding
+        values = self.translation.values({**where_active, **fixed})
+        if not values:
+            return None
+        for optional in (where_active.keys() - fixed.keys(), values.keys()):
+            with suppress(ConfigError):
+                return Restriction.of(encoding, values, optional=optional)
+        return None
+
+    def complete(self, number: int, name: str, fixed: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """The best parameters for a trial that has some already and asks for a further one.
+
+        Empty if the further one cannot be active.
+        """
+        encoding, values = self.translation.space.encoding, self.translation.values(fixed)
+        try:
+            restriction = Restriction.of(encoding, values, active=[name])
+        except ConfigError:
+            return {}
+        return self.suggest(number, rng, restriction)
 
     def pending(self, *, except_for: int) -> list[dict[str, Any]]:
         """The configurations that other trials are evaluating, or that wait for a worker."""

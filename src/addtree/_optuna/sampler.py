@@ -15,9 +15,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.independent import draw_value, nearest_value
-from addtree._optuna.model import Settings
+from addtree._optuna.initial import read_initial_configs
+from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState
-from addtree._optuna.trials import fixed_params, publish
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish
+from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.space.space import Space
 
@@ -34,6 +36,8 @@ class AddTreeSampler(BaseSampler):
                       if it takes them to see every option. A declared space uses the initial design of `Optimizer`, at
                       most that long, and one worker then gets the same configurations as from `Optimizer`
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
+    initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
+                      parameters is completed. One that a trial has already is skipped
 
     A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
     counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
@@ -59,6 +63,7 @@ class AddTreeSampler(BaseSampler):
         seed: int | None = None,
         n_startup_trials: int = 10,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        initial: Sequence[Config] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -67,7 +72,7 @@ class AddTreeSampler(BaseSampler):
         if seed is not None and seed < 0:
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self._settings = Settings(space, seed, n_startup_trials)
+        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._state: StudyState | None = None
@@ -96,19 +101,30 @@ class AddTreeSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
-            fixed = fixed_params(trial)
-            if state.model is None or state.model.covers(fixed):
+            initial = state.initial.take(study, trial)
+            fixed = {**initial, **fixed_params(trial), **trial.params}
+            if not initial and (state.model is None or state.model.covers(fixed)):
                 return {}
-            params: dict[str, Any] = {}
+            params = fixed
             for attempt in range(_MAX_ATTEMPTS):
                 n_finished = len(state.history.finished)
-                params = {**state.model.suggest(trial.number, self._rng(trial, attempt)), **fixed}
+                if state.model is not None:
+                    params = self._suggest(state.model, study, trial, fixed, attempt)
                 publish(study, trial, params)
                 state.refresh(study)
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break
             state.remember(trial, params)
             return {name: value for name, value in params.items() if name in search_space}
+
+    def _suggest(
+        self, model: StudyModel, study: Study, trial: FrozenTrial, fixed: dict[str, Any], attempt: int
+    ) -> dict[str, Any]:
+        """The best parameters for a trial in which some are fixed."""
+        restriction = model.restriction(fixed, fixed_by_wrapper(study))
+        suggested = model.suggest(trial.number, self._rng(trial, attempt), restriction)
+        inactive = model.translation.space.variables.keys() - suggested.keys()
+        return {**suggested, **{name: value for name, value in fixed.items() if name not in inactive}}
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -118,6 +134,10 @@ class AddTreeSampler(BaseSampler):
         with self._lock:
             state = self._state_for(study, trial)
             suggested = state.suggestions.get(trial.number, {})
+            if param_name not in suggested and trial.params and state.knows(param_name):
+                assert state.model is not None
+                suggested = state.model.complete(trial.number, param_name, trial.params, self._rng(trial, 0))
+                state.remember(trial, suggested)
             if param_name in suggested:
                 value = nearest_value(param_distribution, suggested[param_name])
                 if value is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from addtree._types import Array, Config
 from addtree.search.design import has_unseen_option, next_row
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 MAX_STARTUP_FACTOR = 3
 """The startup may take this many times `n_startup_trials` if it needs them to see every option."""
@@ -36,8 +37,13 @@ class StartupDesign:
         if len(self._rows) < self._max_trials:
             self._rows.extend(self._encoding.encode([config]))
 
-    def suggest(self, pending: Sequence[Config], rng: np.random.Generator) -> dict[str, Any] | None:
-        """The next configuration of the design; None if the startup is over, or if it is already taken."""
+    def suggest(
+        self, pending: Sequence[Config], rng: np.random.Generator, restriction: Restriction | None = None
+    ) -> dict[str, Any] | None:
+        """The next configuration of the design; None if the startup is over, or if it is already taken.
+
+        restriction  what the configuration must agree with, if it is not free
+        """
         n_known = len(self._rows) + len(pending)
         if n_known >= self._max_trials:
             return None
@@ -45,6 +51,8 @@ class StartupDesign:
         X = np.array([*self._rows, *encoding.encode(pending)]).reshape(n_known, encoding.n_columns)
         if n_known >= self._n_trials and not has_unseen_option(encoding, X):
             return None
-        row = next_row(encoding, X, rng)
-        taken = encoding.keys(row[None])[0] in encoding.keys(X)
-        return None if taken else encoding.decode(row)
+        row = next_row(encoding, X, rng, restriction)
+        if encoding.keys(row[None])[0] in encoding.keys(X):
+            return None
+        config = encoding.decode(row)
+        return config if restriction is None else restriction.restore(config)

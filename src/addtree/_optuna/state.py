@@ -8,6 +8,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from addtree._optuna.codec import Declared, Inferred, Translation
+from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.trials import TrialHistory
 
@@ -20,6 +21,7 @@ class StudyState:
 
     history      the trials that were read
     model        None until some trial shows a parameter that varies
+    initial      the initial configurations
     suggestions  by the numbers of unfinished trials, the parameters that were suggested for them
     """
 
@@ -29,6 +31,7 @@ class StudyState:
         self._sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0  # The model minimises.
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
+        self.initial = InitialConfigs(settings.initial)
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._translate([])
@@ -72,6 +75,10 @@ class StudyState:
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
         return Inferred(sorted(finished, key=lambda trial: trial.number))
+
+    def knows(self, name: str) -> bool:
+        """Whether the model's space has a parameter."""
+        return self.model is not None and name in self.model.translation.space.variables
 
     def remember(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
         """Keep a suggestion as long as its trial runs: the objective may ask for a parameter in another range."""

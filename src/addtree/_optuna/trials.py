@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.samplers import PartialFixedSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -53,6 +54,16 @@ def published(trial: FrozenTrial) -> dict[str, Any]:
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     """The parameters that the user gave to `study.enqueue_trial`."""
     found: dict[str, Any] = trial.system_attrs.get("fixed_params", {})
+    return found
+
+
+def fixed_by_wrapper(study: Study) -> dict[str, Any]:
+    """The parameters that a `PartialFixedSampler` around the study's sampler fixes wherever they are active."""
+    found: dict[str, Any] = {}
+    sampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        found = {**sampler._fixed_params, **found}
+        sampler = sampler._base_sampler
     return found
 
 

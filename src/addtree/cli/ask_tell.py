@@ -32,10 +32,10 @@ def suggest(
     maximize: Maximize = False,
 ) -> None:
     """Print a configuration to try and its id, as one line of JSON; report its value with `addtree tell`."""
-    declared = None if space is None else load_space(space)
+    declared, initial = (None, ()) if space is None else load_space(space)
     with storage_at(storage) as opened:
         if declared is not None:
-            loaded = open_study(opened, study, declared, seed=seed, maximize=maximize)
+            loaded = open_study(opened, study, declared, seed=seed, maximize=maximize, initial=initial)
         else:
             loaded = load_study(opened, study)
             declared = space_of(loaded)

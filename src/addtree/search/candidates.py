@@ -10,6 +10,7 @@ import numpy as np
 from addtree._types import Array
 from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 _ROUNDS = 20  # Changes of a row in a neglected branch that rules exclude, at most.
 
@@ -39,17 +40,27 @@ class CandidateSettings:
 
 @dataclass(frozen=True)
 class Observed:
-    """What has been evaluated: rows X (n x D), values y (n, lower is better), and the keys that may not be repeated."""
+    """What has been evaluated: rows X (n x D), values y (n, lower is better), and the keys that may not be repeated.
+
+    restriction  what a suggestion must agree with, if it is not free
+    """
 
     encoding: Encoding
     X: Array
     y: Array
     taken: set[bytes]
+    restriction: Restriction | None = None
 
     @cached_property
     def ranked(self) -> Array:
-        """The rows, best first."""
-        return np.asarray(self.X[np.argsort(self.y, kind="stable")])
+        """The rows, best first; under a restriction, first those whose branch agrees with it."""
+        if self.restriction is None:
+            return np.asarray(self.X[np.argsort(self.y, kind="stable")])
+        return np.asarray(self.X[np.lexsort([self.y, ~self.restriction.in_allowed_branch(self.X)])])
+
+    def conform(self, X: Array, rng: np.random.Generator) -> Array:
+        """These rows made to agree with the restriction."""
+        return X if self.restriction is None else self.restriction.conform(X, rng)
 
     def has_new(self, X: Array) -> bool:
         """Whether any of these rows, once snapped, is not taken."""
@@ -73,6 +84,8 @@ def neglected_nodes(observed: Observed, settings: CandidateSettings, rng: np.ran
     encoding, y = observed.encoding, observed.y
     found = []
     for node, share in list(enumerate(node_shares(encoding)))[1:]:
+        if observed.restriction is not None and not observed.restriction.reaches(node):
+            continue
         seen = encoding.inside(observed.X, node)
         hopeless = np.sum(seen) >= settings.hopeless_after and np.all(y[seen] == np.max(y))
         if not hopeless:

@@ -26,6 +26,7 @@ from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import Box, ascend
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,17 @@ def maximize_sum(
     rng: np.random.Generator,
     *,
     search: VertexSearch | None = None,
+    restriction: Restriction | None = None,
 ) -> tuple[Array, float]:
     """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
 
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
-    than the vertices' own (see `_vertex_terms`) and the options' offsets are left out.
+    than the vertices' own (see `_vertex_terms`) and the options' offsets are left out. Only rows that agree with the
+    restriction count.
     """
-    solutions = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch())
-    combination = _Combination(encoding, solutions, _solve_offsets(view, encoding, acquisition), rng)
+    solutions = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), restriction)
+    offsets = _solve_offsets(view, encoding, acquisition)
+    combination = _Combination(encoding, solutions, offsets, rng, restriction)
     total = encoding.space.tree.fold(combination.best_sum)[0]
     row = np.full(encoding.n_columns, np.nan)
     for i, _ in encoding.walk(row):
@@ -91,11 +95,17 @@ class _Combination:
     """
 
     def __init__(
-        self, encoding: Encoding, solutions: _Solutions, offsets: dict[tuple[int, int], float], rng: np.random.Generator
+        self,
+        encoding: Encoding,
+        solutions: _Solutions,
+        offsets: dict[tuple[int, int], float],
+        rng: np.random.Generator,
+        restriction: Restriction | None,
     ) -> None:
         self.row = solutions.row.copy()
         self.picks: dict[tuple[int, int], int] = {}
         self._encoding, self._solutions, self._offsets, self._rng = encoding, solutions, offsets, rng
+        self._restriction = restriction
         self._opened: dict[tuple[int, int], float] = {}  # the best sum below each interval, by column and interval
         first_node = {j: i for i in reversed(range(len(encoding.node_columns))) for j in encoding.node_columns[i]}
         # A vertex may have its parameters in several nodes of a path. It counts at the node that holds its first one,
@@ -110,16 +120,19 @@ class _Combination:
         encoding, choices = self._encoding, self._encoding.node_choices[i]
         for (j, _), sums in zip(encoding.node_openers[i], below[len(choices) :], strict=True):
             self._opened.update({(j, o): value for o, value in enumerate(sums)})
-        total = float(sum(self._worth(self._vertex_at[j]) for j in encoding.node_columns[i] if j in self._vertex_at))
+        here = (self._vertex_at[j] for j in encoding.node_columns[i] if j in self._vertex_at)
+        total = float(sum(self._worth(v, i) for v in here))
         for (j, _), sums in zip(choices, below, strict=False):
             values = np.array([self._offsets.get((j, o), 0.0) + value for o, value in enumerate(sums)])
+            if self._restriction is not None:
+                values[~self._restriction.allowed(i, j)] = -np.inf
             ties = (values == values.max()).nonzero()[0]  # options that were never seen are equal
             self.picks[i, j] = best = int(ties[0] if len(ties) == 1 else self._rng.choice(ties))
             total += float(values[best])
         return total
 
-    def _worth(self, v: int) -> float:
-        """The best value of a vertex, with the sums of the nodes that it opens."""
+    def _worth(self, v: int, i: int) -> float:
+        """The best value of a vertex at a node, with the sums of the nodes that it opens."""
         encoding, solutions = self._encoding, self._solutions
         columns = list(solutions.columns[v])
         openers = [j for j in columns if j in encoding.cells]
@@ -129,6 +142,8 @@ class _Combination:
         for j in openers:
             cells = encoding.cells[j]
             worth = [sum(self._opened.get((j, o), 0.0) for o in opened) for opened in cells.open]
+            if self._restriction is not None:
+                worth = np.where(self._restriction.allowed(i, j), worth, -np.inf).tolist()
             total += np.array(worth)[cells.of_codes(solutions.candidates[:, j])]
         best = int(np.argmax(total))
         self.row[columns] = solutions.candidates[best, columns]
@@ -177,6 +192,7 @@ def _solve_vertices(
     acquisition: Callable[[Array], Acquisition],
     rng: np.random.Generator,
     search: VertexSearch,
+    restriction: Restriction | None,
 ) -> _Solutions:
     """The best values of every vertex's own parameters, and candidates for those that open nodes, as one batch.
 
@@ -196,6 +212,7 @@ def _solve_vertices(
         return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
 
     X = _random_starts(encoding, own, search.samples, rng)
+    X = X if restriction is None else restriction.overwrite(X)
     value, _ = worth(X)
     candidates, scores = X, value
     if search.ascents:
@@ -204,9 +221,11 @@ def _solve_vertices(
         starts[:, own] = X[best[vertex[own]].T, own]
         _, moments = worth(starts)
         k = len(starts)
+        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
+        if restriction is not None:
+            free &= ~restriction.fixed
         row = np.tile(np.arange(k), V)
-        low, high = encoding.bounds(starts[row])
-        box = Box(np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0), low, high)
+        box = Box(free, *encoding.bounds(starts[row]))
         function = acquisition_at(moments, acquisition(np.repeat(sizes, k)))
         improved = encoding.snap(ascend(function, starts, box, row)[0])
         X = np.concatenate([starts, improved])  # an optimum between two integers may round to less than its start

@@ -15,6 +15,7 @@ import numpy as np
 from addtree._types import Array, Index
 from addtree.space.cells import Cells
 from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
 
 _INTERVAL_VISITS = 2  # The design moves a number into an interval until the interval was open in this many rows.
 
@@ -105,8 +106,10 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
     return encoding.feasibility.complete(X, rng)
 
 
-def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
+def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction: Restriction | None = None) -> Array:
     """The next row of the design after the rows X: the rarest options, and numbers from the rarest strata.
+
+    The row agrees with the restriction, if there is one.
 
     >>> from addtree import Categorical, Space
     >>> encoding = Encoding(Space(c=Categorical(["a", "b"])))
@@ -129,8 +132,16 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator) -> Array:
             if lacking and not lacking.intersection(cells.open[int(cells.of_codes(row[j]))]):
                 cell = max(range(len(cells)), key=lambda c: len(lacking.intersection(cells.open[c])))
                 row[j] = encoding.draw_in_cells(j, (cell, cell), rng.random(1))[0]
+        if restriction is not None:
+            for j in encoding.node_columns[i]:
+                row[[j]] = restriction.adjust(i, j, row[[j]], rng)
         for j, options in encoding.node_choices[i]:
-            row[j] = _rarest(X[~np.isnan(X[:, j]), j], needed[list(options)], rng)
+            weights = needed[list(options)]
+            if restriction is not None:
+                weights = weights * restriction.allowed(i, j)
+            row[j] = _rarest(X[~np.isnan(X[:, j]), j], weights, rng)
+    if restriction is not None:
+        return np.asarray(restriction.complete(row[None], rng)[0])
     return np.asarray(encoding.feasibility.complete(row[None], rng)[0])
 
 
@@ -186,8 +197,9 @@ def _deal(weights: Array, n: int, rng: np.random.Generator) -> Array:
 
 
 def _rarest(codes: Array, weights: Array, rng: np.random.Generator) -> float:
-    """An option that occurs in none of the codes, else the option furthest below its share."""
-    quotients = _quotients(np.bincount(codes.astype(int), minlength=len(weights)), weights)
+    """An option that occurs in none of the codes, else the option furthest below its share; none of weight zero."""
+    counts = np.bincount(codes.astype(int), minlength=len(weights))
+    quotients = np.where(weights > 0, _quotients(counts, np.where(weights > 0, weights, 1.0)), np.inf)
     return float(rng.choice(np.flatnonzero(quotients == quotients.min())))
 
 

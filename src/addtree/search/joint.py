@@ -14,6 +14,7 @@ import numpy as np
 from addtree._types import Array, Index
 from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import Box, ascend
+from addtree.search.candidates import Observed
 from addtree.search.view import View, acquisition_at
 from addtree.space.encoding import Encoding
 
@@ -37,31 +38,34 @@ class JointSearch:
 
 def maximize_jointly(
     view: View,
-    encoding: Encoding,
+    observed: Observed,
     acquisition: Acquisition,
     candidates: Array,
-    taken: set[bytes],
     *,
     search: JointSearch | None = None,
     tolerance: float | None = None,
 ) -> Array | None:
     """The best row found from the candidates whose key is not taken; None if every candidate is taken.
 
+    The candidates agree with the restriction of `observed`, if there is one, and so does the row.
+
     tolerance  the ascent ends early when the acquisition no longer gains this much (see `ascend`)
     """
     search = search or JointSearch()
+    encoding, restriction = observed.encoding, observed.restriction
 
     def score(X: Array) -> tuple[Array, Array]:
         """The rows that are new and valid, and their acquisition."""
+        X = X if restriction is None else X[restriction.agrees(X)]
         keys = encoding.keys(X)
-        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in taken}
+        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in observed.taken}
         X = encoding.feasibility.filter(X[sorted(first.values())])
         return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
 
     X, value = score(encoding.snap(candidates))
     if not len(X):
         return None
-    refined, refined_value = score(improve(view, encoding, acquisition, X, value, search=search, tolerance=tolerance))
+    refined, refined_value = score(improve(view, observed, acquisition, X, value, search=search, tolerance=tolerance))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -75,7 +79,7 @@ def maximize_jointly(
 
 def improve(
     view: View,
-    encoding: Encoding,
+    observed: Observed,
     acquisition: Acquisition,
     X: Array,
     value: Array,
@@ -84,8 +88,12 @@ def improve(
     tolerance: float | None = None,
 ) -> Array:
     """What gradient ascent makes of the best of the rows X, whose acquisition is `value`; snapped."""
+    encoding, restriction = observed.encoding, observed.restriction
     starts = X[_different_branches(encoding, X, value, search.ascents)]
-    box = Box(encoding.is_numeric & ~np.isnan(starts), *encoding.bounds(starts))
+    free = encoding.is_numeric & ~np.isnan(starts)
+    if restriction is not None:
+        free &= ~restriction.fixed
+    box = Box(free, *encoding.bounds(starts))
     moments = view.moments(starts, view.kernel.rows(starts).active)
     function = acquisition_at(moments, acquisition)
     improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])

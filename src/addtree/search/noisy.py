@@ -14,7 +14,7 @@ F       S x m   draws from N(μ, Σ)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class TopTwo:
 def by_mean(observed: Observed, posterior: Posterior) -> Observed:
     """The same observations with their means for values: the incumbents are then those of least mean."""
     means = posterior.predict(posterior.kernel.rows(observed.X))[0]
-    return Observed(observed.encoding, observed.X, means, observed.taken)
+    return replace(observed, y=means)
 
 
 def top_two(
@@ -73,17 +73,21 @@ def top_two(
     settings: TopTwo,
     search: JointSearch,
     rng: np.random.Generator,
-) -> Array:
+) -> Array | None:
     """The row to evaluate next: a candidate, a point of least mean near one, or a row that was evaluated before.
 
-    Taken rows are left out as long as others remain.
+    Taken rows are left out as long as others remain. None if no candidate satisfies the rules of the space.
     """
     encoding = observed.encoding
-    X = encoding.snap(np.concatenate([candidates, by_mean(observed, posterior).ranked[: settings.repeats]]))
-    X = X[encoding.feasibility.valid(X)]
+    restriction = observed.restriction
+    known = by_mean(observed, posterior).ranked
+    known = known if restriction is None else known[restriction.agrees(known)]
+    X = encoding.feasibility.filter(encoding.snap(np.concatenate([candidates, known[: settings.repeats]])))
+    if not len(X):
+        return None
     mean = posterior.predict(posterior.kernel.rows(X))[0]
-    X = np.concatenate([X, improve(posterior, encoding, lowest, X, -mean, search=search)])
-    X = X[encoding.feasibility.valid(X)]
+    improved = improve(posterior, observed, lowest, X, -mean, search=search)
+    X = encoding.feasibility.filter(np.concatenate([X, improved]))
     first = {key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}
     X = X[sorted([i for key, i in first.items() if key not in observed.taken] or first.values())]
     mean, variance = posterior.predict(rows := posterior.kernel.rows(X))

@@ -124,9 +124,7 @@ def suggest(
             if is_answer:
                 return row
             rows = np.concatenate([rows, row[None]])
-        found = maximize_jointly(
-            view, observed.encoding, acquisition, rows, observed.taken, search=policy.joint, tolerance=tolerance
-        )
+        found = maximize_jointly(view, observed, acquisition, rows, search=policy.joint, tolerance=tolerance)
         if found is not None:
             return found
     return None
@@ -134,10 +132,10 @@ def suggest(
 
 def suggest_again(
     policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
-) -> Array:
+) -> Array | None:
     """The row to evaluate next if rows may be evaluated again: values are noisy, or the space is exhausted."""
     incumbents = by_mean(observed, posterior)
-    rows = candidates(incumbents, policy.candidates, rng)
+    rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
     if posterior.kernel.of_kind("main"):
         rows = np.concatenate([rows, _decomposed_row(policy, posterior, incumbents, turn, rng)[0][None]])
     return top_two(posterior, observed, rows, settings=policy.noisy, search=policy.joint, rng=rng)
@@ -146,11 +144,11 @@ def suggest_again(
 def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
     """The candidates of a mode; None if it has nothing new to offer."""
     if mode is Mode.EVERYWHERE:
-        return candidates(observed, policy.candidates, rng)
+        return observed.conform(candidates(observed, policy.candidates, rng), rng)
     if mode is Mode.LOCAL:
-        return near(observed.encoding, observed.X[[np.argmin(observed.y)]], policy.candidates, rng)
+        return observed.conform(near(observed.encoding, observed.ranked[:1], policy.candidates, rng), rng)
     for node in neglected_nodes(observed, policy.candidates, rng):
-        rows = within_node(observed, node, policy.candidates, rng)
+        rows = observed.conform(within_node(observed, node, policy.candidates, rng), rng)
         if observed.has_new(rows):
             return rows
     return None
@@ -171,8 +169,8 @@ def _decomposed_row(
         return lowest if policy.acquisition == "thompson" else ucb(weight * beta(dimension, len(observed.y) + 1))
 
     search = policy.vertices if additive else policy.rough
-    row, _ = maximize_sum(view, observed.encoding, vertex_acquisition, rng, search=search)
-    encoding = observed.encoding
+    encoding, restriction = observed.encoding, observed.restriction
+    row, _ = maximize_sum(view, encoding, vertex_acquisition, rng, search=search, restriction=restriction)
     is_new = encoding.keys(row[None])[0] not in observed.taken
     return row, additive and is_new and bool(encoding.feasibility.valid(row[None])[0])
 
@@ -184,7 +182,21 @@ def joint_acquisition(policy: Policy, posterior: Posterior, observed: Observed, 
     if policy.acquisition in ("ucb", "additive-ucb"):
         dimension = np.mean(np.sum(~np.isnan(observed.X) & ~observed.encoding.is_choice, axis=1))
         return ucb(beta(dimension, len(observed.y) + 1))
-    means = posterior.means()
+    means = _reference_means(posterior, observed)
     best = float(np.min(means))
     lower = policy.aim * (float(np.median(means)) - best) if policy.aims_lower(turn) else 0.0
     return log_expected_improvement(best - lower)
+
+
+def _reference_means(posterior: Posterior, observed: Observed) -> Array:
+    """The means over which a suggestion is an improvement: those of the observations.
+
+    Under a restriction the best observation may be out of reach. The means are then those of the observations in its
+    branch with the given values written in; if there are none, those of all observations.
+    """
+    if observed.restriction is None:
+        return posterior.means()
+    rows = observed.X[observed.restriction.in_allowed_branch(observed.X)]
+    if not len(rows):
+        return posterior.means()
+    return posterior.predict(posterior.kernel.rows(observed.restriction.overwrite(rows)))[0]

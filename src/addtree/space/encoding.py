@@ -128,7 +128,7 @@ class Encoding:
         for i, reached in self.walk_rows(X, node, rows):
             k = len(reached)
             for j in self.node_columns[i]:
-                X[reached, j] = self._random_codes(j, k, rng)
+                X[reached, j] = self.random_codes(j, k, rng)
             for j, options in self.node_choices[i]:
                 X[reached, j] = rng.integers(len(options), size=k)
 
@@ -148,7 +148,7 @@ class Encoding:
         """The number of values of a numeric column; infinite for a real one."""
         return float(self._domains[column].size)
 
-    def _random_codes(self, column: int, k: int, rng: np.random.Generator) -> Array:
+    def random_codes(self, column: int, k: int, rng: np.random.Generator) -> Array:
         """k random codes of a parameter."""
         if self.is_numeric[column]:
             return self.from_uniform(column, rng.random(k))
@@ -233,7 +233,7 @@ class Encoding:
             for j in own.tolist():
                 missing = lacking[np.isnan(X[lacking, j])]
                 if len(missing):
-                    X[missing, j] = self._middle(j) if rng is None else self._random_codes(j, len(missing), rng)
+                    X[missing, j] = self._middle(j) if rng is None else self.random_codes(j, len(missing), rng)
             active[np.ix_(reached, own)] = True
         return np.where(active, X, np.nan)
 

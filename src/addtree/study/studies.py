@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._numbers import is_whole
+from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.optuna import AddTreeSampler
 from addtree.space.space import Space
@@ -21,6 +23,7 @@ from addtree.study.tickets import ERROR, is_lost
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
+_INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
 _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose objective asks for its parameters itself
 
 
@@ -28,14 +31,21 @@ _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose object
 
 
 def open_study(
-    storage: BaseStorage, name: str, space: Space | None, *, seed: int | None = None, maximize: bool = False
+    storage: BaseStorage,
+    name: str,
+    space: Space | None,
+    *,
+    seed: int | None = None,
+    maximize: bool = False,
+    initial: Sequence[Config] = (),
 ) -> optuna.Study:
     """Load the study of this name, or create it if there is none.
 
     Raises a StudyError if the study exists with another space or direction, and an OptionError if an argument cannot be
     stored; nothing is stored in either case. The seed of an existing study is used unless another one is given.
 
-    space  the declared space; None for define-by-run
+    space    the declared space; None for define-by-run
+    initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
     _check_seed(seed)
     text = _space_text(space)
@@ -52,8 +62,11 @@ def open_study(
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
+    if space is not None and initial:
+        study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
     # Equal spaces may differ in order; the study keeps the order that it was created with.
-    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study) if seed is None else seed)
+    seed = _stored_seed(study) if seed is None else seed
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, initial=initial)
     return study
 
 
@@ -78,7 +91,8 @@ def find_study(storage: BaseStorage, name: str | None) -> optuna.Study:
 def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
     """Load an existing study to continue it with its stored space and seed; without a name, the only study."""
     study = find_study(storage, name)
-    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study))
+    initial = json.loads(study.user_attrs.get(_INITIAL, "[]"))
+    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study), initial=initial)
     return study
 
 

@@ -13,6 +13,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 import optuna
+from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
 from addtree._processes import one_thread_each
@@ -57,7 +58,7 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
     """
     task = load_task(job.file)
     with storage_at(job.storage) as storage, interrupt_on(signal.SIGINT, signal.SIGTERM) as interrupt:
-        study = open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize)
+        study = _open(storage, job, task)
         release_abandoned(study)
         on_progress(progress(study))
         deadline = None if job.timeout is None else time.monotonic() + job.timeout
@@ -70,6 +71,11 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
         if _never_succeeds(study, job.trials):
             raise NoSuccessError(f"{job.study}: all {result.failed} trials failed, the last with: {result.error}")
     return result
+
+
+def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
+    """Open the study of a job."""
+    return open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize, initial=task.initial)
 
 
 def _run_here(
@@ -161,7 +167,7 @@ def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[AddTreeErr
     try:
         with storage_at(job.storage) as storage, interrupt_on(signal.SIGTERM) as interrupt:
             task = load_task(job.file)
-            study = open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize)
+            study = _open(storage, job, task)
             deadline = None if timeout is None else time.monotonic() + timeout
             work(study, task, total=job.trials, deadline=deadline, should_stop=should_stop, interrupt=interrupt)
     except KeyboardInterrupt:

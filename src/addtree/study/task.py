@@ -17,7 +17,9 @@ from typing import Any
 import optuna
 
 from addtree._numbers import as_float, is_number
-from addtree.errors import ObjectiveError, SpaceError, TaskError
+from addtree._optuna.initial import read_initial_configs
+from addtree._types import Config
+from addtree.errors import ConfigError, ObjectiveError, OptionError, SpaceError, TaskError
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
@@ -28,10 +30,12 @@ class Task:
 
     objective  takes a configuration if there is a space, and an Optuna trial (define-by-run) if there is none
     space      the declared space, or None
+    initial    the configurations to evaluate first
     """
 
     objective: Callable[[Any], Any]
     space: Space | None
+    initial: tuple[Config, ...] = ()
 
     def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> float:
         """Return the objective's value for a trial as a finite float.
@@ -61,30 +65,40 @@ def load_task(path: Path) -> Task:
     space, objective = getattr(module, "space", None), getattr(module, "objective", None)
     if not callable(objective):
         raise TaskError(f"{path} has no function `objective`; define objective(config) beside `space`")
-    if space is None:
-        if list(inspect.signature(objective).parameters)[:1] == ["trial"]:
-            return Task(objective, None)
+    if space is None and list(inspect.signature(objective).parameters)[:1] != ["trial"]:
         raise TaskError(
             f"{path} has no `space`; define space = addtree.Space(...), or write objective(trial) define-by-run"
         )
-    if not isinstance(space, Space):
+    if space is not None and not isinstance(space, Space):
         raise TaskError(f"{path}: `space` is {space!r}; make it an addtree.Space")
-    return Task(objective, space)
+    return Task(objective, space, _initial(path, module, space))
 
 
-def load_space(path: Path) -> Space:
-    """Read a space from a Python file that defines `space`, or from a JSON file that `Space.to_dict` describes."""
+def load_space(path: Path) -> tuple[Space, tuple[Config, ...]]:
+    """Read a space and the configurations to evaluate first.
+
+    path  a Python file that defines `space` and may define `initial`, or a JSON file that `Space.to_dict` describes
+    """
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give a Python file with `space`, or a JSON file")
     if path.suffix == ".json":
         try:
-            return Space.from_dict(json.loads(path.read_text(encoding="utf-8")))
+            return Space.from_dict(json.loads(path.read_text(encoding="utf-8"))), ()
         except (SpaceError, ValueError) as error:
             raise TaskError(f"{path} does not describe a space: {error}") from None
-    space = getattr(_import_file(path), "space", None)
+    module = _import_file(path)
+    space = getattr(module, "space", None)
     if not isinstance(space, Space):
         raise TaskError(f"{path} has no `space`; define space = addtree.Space(...)")
-    return space
+    return space, _initial(path, module, space)
+
+
+def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Config, ...]:
+    """Return the list `initial` of a file."""
+    try:
+        return read_initial_configs(space, getattr(module, "initial", ()))
+    except (ConfigError, OptionError) as error:
+        raise TaskError(f"{path}: {error}") from None
 
 
 def _import_file(path: Path) -> ModuleType:
