@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from addtree._types import Array, Config
-from addtree.errors import AddTreeError, ConfigError
+from addtree.errors import AddTreeError, ConfigError, OptionError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
+from addtree.model.marginal import ChainSettings, Mixture, marginalize
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
+_DRAWS = ChainSettings().draws  # Draws of the hyperparameters that predictions average over, by default.
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,23 @@ class Effect:
     std: float
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """What was learned.
+
+    best     the model with the most probable hyperparameters
+    members  equally probable models, which predictions average over
+    """
+
+    best: Surrogate
+    members: tuple[Surrogate, ...]
+
+
 class AddTreeGP:
     """A Gaussian process on a conditional space whose components follow the tree.
+
+    With `inference="map"`, predictions average over draws of the hyperparameters from their posterior, because one set
+    of hyperparameters alone is overconfident. With `inference="mle"`, they use the most likely ones, as published.
 
     >>> from addtree.problems import synthetic
     >>> problem, rng = synthetic(), np.random.default_rng(0)
@@ -55,18 +72,27 @@ class AddTreeGP:
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
         self._seed = seed
-        self._surrogate: Surrogate | None = None
+        self._learned: _Fit | None = None
 
-    def fit(self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS) -> AddTreeGP:
+    def fit(
+        self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS, draws: int = _DRAWS
+    ) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
         restarts  further starts of the search for hyperparameters; 0 is the quickest
+        draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
+                  is faster and overconfident (only for `inference="map"`)
         """
+        if draws < 0:
+            raise OptionError(f"draws={draws!r} must be a number of zero or more")
         values, X = _values(configs, y), self._encoding.encode(configs)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
         surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
-        self._surrogate = surrogate.with_data(X, values)  # for its precision
+        best = surrogate.with_data(X, values)  # for its precision
+        averaged = draws > 0 and self._specification.inference == "map"
+        chain = ChainSettings(draws=draws)
+        self._learned = _Fit(best, marginalize(best, X, values, settings=chain, rng=rng) if averaged else (best,))
         return self
 
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
@@ -75,15 +101,40 @@ class AddTreeGP:
         Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
         """
         values, X = _values(configs, y), self._encoding.encode(configs)
-        other = copy(self)
-        other._surrogate = self._fitted.with_data(X, values)
+        best, members, other = self._fitted.best, self._fitted.members, copy(self)
+        other._learned = _Fit(best.with_data(X, values), tuple(member.with_data(X, values) for member in members))
         return other
 
-    def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
-        """Mean and standard deviation of the function, without noise, at each configuration."""
-        mean, variance = self._fitted.predict(self._encoding.encode(configs))
+    def predict(self, configs: Sequence[Config], *, observed: bool = False) -> tuple[Array, Array]:
+        """Mean and standard deviation at each configuration: of the function, or of an observation, noise included."""
+        return self._in_units(self._predictions(configs, observed))
+
+    def interval(
+        self, configs: Sequence[Config], probability: float = 0.9, *, observed: bool = False
+    ) -> tuple[Array, Array]:
+        """Lower and upper end of the central interval that holds the function with this probability.
+
+        With `observed`, the interval holds an observation, noise included. The distribution is a mixture of normal
+        distributions, whose tails are heavier than those of a normal distribution with the same standard deviation.
+        """
+        if not 0.0 < probability < 1.0:
+            raise OptionError(f"probability={probability!r} must lie between 0 and 1, such as 0.9")
+        predictions, inverse = self._predictions(configs, observed), self._fitted.best.transform.inverse
+        tail = 0.5 * (1.0 - probability)
+        return inverse(predictions.quantile(tail)), inverse(predictions.quantile(1.0 - tail))
+
+    def _predictions(self, configs: Sequence[Config], observed: bool) -> Mixture:
+        """The predictions of all members, in standardised units."""
+        rows = self._kernel.rows(self._encoding.encode(configs))
+        means, variances = zip(*(posterior.predict(rows) for posterior in self.posteriors), strict=True)
+        noise = [[posterior.hyper.noise * observed] for posterior in self.posteriors]
+        return Mixture(np.array(means), np.array(variances) + noise)
+
+    def _in_units(self, predictions: Mixture) -> tuple[Array, Array]:
+        """Mean and standard deviation of predictions, in the units of y."""
+        mean, variance = predictions.moments()
         with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
-            return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
+            return self._fitted.best.transform.inverse(mean), self.scale * np.sqrt(variance)
 
     def effects(self, config: Config) -> list[Effect]:
         """What each component contributes at a configuration; the means add up to the prediction.
@@ -93,7 +144,8 @@ class AddTreeGP:
         row = self._kernel.rows(self._encoding.encode([config]))
         effects = [Effect("mean", self.centre, 0.0)]
         for t in np.flatnonzero(row.active[0]):
-            mean, variance = self.posterior.component(int(t), row)
+            means, variances = zip(*(posterior.component(int(t), row) for posterior in self.posteriors), strict=True)
+            mean, variance = Mixture(np.array(means), np.array(variances)).moments()
             std = self.scale * float(np.sqrt(variance[0]))
             effects.append(Effect(self._kernel.terms[t].label, self.scale * float(mean[0]), std))
         return effects
@@ -101,11 +153,11 @@ class AddTreeGP:
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation of every observation, noise included, predicted from all the others.
 
-        The hyperparameters stay those fitted to all, so it costs one inverse. If the predictions are far from the
-        observed values, do not trust the model. Observations repeated at one configuration predict each other.
+        The hyperparameters stay those fitted to all, so it costs one inverse per draw. If the predictions are far from
+        the observed values, do not trust the model. Observations repeated at one configuration predict each other.
         """
-        mean, variance = self.posterior.leave_one_out()
-        return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
+        means, variances = zip(*(posterior.leave_one_out() for posterior in self.posteriors), strict=True)
+        return self._in_units(Mixture(np.array(means), np.array(variances)))
 
     @property
     def encoding(self) -> Encoding:
@@ -114,29 +166,37 @@ class AddTreeGP:
 
     @property
     def posterior(self) -> Posterior:
-        """The posterior over encoded rows and standardised values; `scale` and `centre` lead back to y."""
-        return self._fitted.posterior
+        """The posterior over encoded rows and standardised values, given the most probable hyperparameters.
+
+        `scale` and `centre` lead back to y.
+        """
+        return self._fitted.best.posterior
+
+    @property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """The equally probable posteriors that predictions average over, one per draw of the hyperparameters."""
+        return tuple(member.posterior for member in self._fitted.members)
 
     @property
     def scale(self) -> float:
         """Units of y in one unit of the posterior."""
-        return self._fitted.transform.scale
+        return self._fitted.best.transform.scale
 
     @property
     def centre(self) -> float:
         """The y that is zero for the posterior."""
-        return self._fitted.transform.centre
+        return self._fitted.best.transform.centre
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """The fitted amplitudes, lengthscales and noise, for standardised values and parameters in [0, 1]."""
+        """The most probable amplitudes, lengthscales and noise, for standardised values and parameters in [0, 1]."""
         return self.posterior.hyper
 
     @property
-    def _fitted(self) -> Surrogate:
-        if self._surrogate is None:
+    def _fitted(self) -> _Fit:
+        if self._learned is None:
             raise AddTreeError("this AddTreeGP has seen no data; call fit(configs, y) first")
-        return self._surrogate
+        return self._learned
 
 
 def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:

@@ -132,14 +132,20 @@ class Surrogate:
         rows = self.kernel.rows(X)
         return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
 
-    def with_data(self, X: Array, y: Array) -> Surrogate:
-        """The same θ and transform with observations y at rows X instead of the present ones.
+    def with_data(self, X: Array, y: Array, *, theta: Array | None = None) -> Surrogate:
+        """The same θ, or another one, and the same standardisation with observations y at rows X.
 
         The covariance of the observations is computed like that of a query with them, so that rounding errors cancel.
         `fit` reuses its Gram matrix instead, which is faster.
         """
-        rows, z = self.kernel.rows(X), self.transform.forward(y)
-        return replace(self, posterior=Posterior.from_data(self.kernel, self.posterior.hyper, rows, z))
+        theta = self.theta if theta is None else theta
+        rows, transform, hyper = (
+            self.kernel.rows(X),
+            self.transform.with_power(float(theta[-1])),
+            unpack(theta, self.kernel),
+        )
+        posterior = Posterior.from_data(self.kernel, hyper, rows, transform.forward(y))
+        return replace(self, theta=theta, transform=transform, posterior=posterior)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at rows X, on the scale of the model."""

@@ -30,14 +30,16 @@ _FAIR = 0.3  # From this share on, or from a rank correlation of _GOOD on, it is
 
 @dataclass(frozen=True)
 class Limits:
-    """How many trials the model of a report uses; `benchmarks/report_size.py` measures what that costs.
+    """How much work the model of a report may do; `benchmarks/report_size.py` measures what that costs.
 
     fit        largest number of trials that the hyperparameters are fitted to
     condition  largest number of trials that the model is conditioned on
+    draws      draws of the hyperparameters that effects average over; half of them from `fit` trials on
     """
 
     fit: int = 200
     condition: int = 500
+    draws: int = 6
 
 
 DEFAULT_LIMITS = Limits()
@@ -265,8 +267,9 @@ def _clip(y: Array, maximize: bool) -> tuple[Array, list[str]]:
 def _fit(space: Space, trials: Sequence[Record], y: Array, maximize: bool, limits: Limits) -> AddTreeGP:
     """A model whose hyperparameters are fitted to some of the trials, and which is conditioned on all of them."""
     some = thin(-y if maximize else y, limits.fit)
-    restarts = 0 if len(some) == limits.fit else 1  # a fit to this many trials already takes seconds
-    gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=restarts)
+    large = len(some) == limits.fit  # a fit to this many trials already takes seconds
+    restarts, draws = (0, limits.draws // 2) if large else (1, limits.draws)
+    gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=restarts, draws=draws)
     return gp.condition([trial.config for trial in trials], y) if len(some) < len(y) else gp
 
 
