@@ -95,10 +95,8 @@ class Data:
 def addtree_gp(data: Data, **options: Any) -> Mixture:
     """`AddTreeGP`, as the mixture that its intervals come from."""
     gp = at.AddTreeGP(data.space).fit(data.configs, data.y, **options)
-    rows = gp.posterior.kernel.rows(gp.encoding.encode(data.held_out))
-    means, variances = zip(*(posterior.predict(rows) for posterior in gp.posteriors), strict=True)
-    noise = [[posterior.hyper.noise * data.noisy] for posterior in gp.posteriors]
-    return Mixture(gp.centre + gp.scale * np.array(means), gp.scale**2 * (np.array(variances) + noise))
+    standardised = gp.distribution(data.held_out, observed=data.noisy)
+    return Mixture(gp.centre + gp.scale * standardised.mean, gp.scale**2 * standardised.variance)
 
 
 def forest(data: Data) -> Mixture:

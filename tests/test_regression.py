@@ -80,7 +80,8 @@ def test_predictions_average_over_the_draws():
     means, variances = (np.array(part) for part in zip(*(p.predict(rows) for p in gp.posteriors), strict=True))
     mean, std = gp.predict(sample(PROBLEM.space, 5, 1))
     np.testing.assert_allclose(mean, gp.centre + gp.scale * means.mean(axis=0))
-    np.testing.assert_allclose(std, gp.scale * np.sqrt(variances.mean(axis=0) + means.var(axis=0)))
+    variance = np.mean(gp.local_factors) * variances.mean(axis=0) + means.var(axis=0)
+    np.testing.assert_allclose(std, gp.scale * np.sqrt(variance))
 
 
 def test_intervals_cover_functions_drawn_from_the_model():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError, OptionError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
-from addtree.model.marginal import ChainSettings, Mixture, marginalize
+from addtree.model.marginal import LOCAL_FACTORS, ChainSettings, Mixture, marginalize
 from addtree.model.specification import Specification
 from addtree.model.surrogate import FitSettings, Surrogate
 from addtree.space.encoding import Encoding
@@ -37,10 +37,12 @@ class _Fit:
 
     best     the model with the most probable hyperparameters
     members  equally probable models, which predictions average over
+    factors  equally probable factors of the variance at a place (see `marginal`)
     """
 
     best: Surrogate
     members: tuple[Surrogate, ...]
+    factors: tuple[float, ...] = (1.0,)
 
 
 class AddTreeGP:
@@ -90,9 +92,10 @@ class AddTreeGP:
         rng = np.random.default_rng(self._seed)
         surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
         best = surrogate.with_data(X, values)  # for its precision
-        averaged = draws > 0 and self._specification.inference == "map"
-        chain = ChainSettings(draws=draws)
-        self._learned = _Fit(best, marginalize(best, X, values, settings=chain, rng=rng) if averaged else (best,))
+        self._learned = _Fit(best, (best,))
+        if draws > 0 and self._specification.inference == "map":
+            members = marginalize(best, X, values, settings=ChainSettings(draws=draws), rng=rng)
+            self._learned = _Fit(best, members, LOCAL_FACTORS)
         return self
 
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
@@ -101,13 +104,14 @@ class AddTreeGP:
         Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
         """
         values, X = _values(configs, y), self._encoding.encode(configs)
-        best, members, other = self._fitted.best, self._fitted.members, copy(self)
-        other._learned = _Fit(best.with_data(X, values), tuple(member.with_data(X, values) for member in members))
+        learned, other = self._fitted, copy(self)
+        members = tuple(member.with_data(X, values) for member in learned.members)
+        other._learned = replace(learned, best=learned.best.with_data(X, values), members=members)
         return other
 
     def predict(self, configs: Sequence[Config], *, observed: bool = False) -> tuple[Array, Array]:
         """Mean and standard deviation at each configuration: of the function, or of an observation, noise included."""
-        return self._in_units(self._predictions(configs, observed))
+        return self._in_units(self.distribution(configs, observed=observed))
 
     def interval(
         self, configs: Sequence[Config], probability: float = 0.9, *, observed: bool = False
@@ -119,16 +123,21 @@ class AddTreeGP:
         """
         if not 0.0 < probability < 1.0:
             raise OptionError(f"probability={probability!r} must lie between 0 and 1, such as 0.9")
-        predictions, inverse = self._predictions(configs, observed), self._fitted.best.transform.inverse
+        predictions, inverse = self.distribution(configs, observed=observed), self._fitted.best.transform.inverse
         tail = 0.5 * (1.0 - probability)
         return inverse(predictions.quantile(tail)), inverse(predictions.quantile(1.0 - tail))
 
-    def _predictions(self, configs: Sequence[Config], observed: bool) -> Mixture:
-        """The predictions of all members, in standardised units."""
+    def distribution(self, configs: Sequence[Config], *, observed: bool = False) -> Mixture:
+        """The predictions as mixtures of normal distributions, in standardised units; see `scale` and `centre`."""
         rows = self._kernel.rows(self._encoding.encode(configs))
-        means, variances = zip(*(posterior.predict(rows) for posterior in self.posteriors), strict=True)
-        noise = [[posterior.hyper.noise * observed] for posterior in self.posteriors]
-        return Mixture(np.array(means), np.array(variances) + noise)
+        return self._mixture([posterior.predict(rows) for posterior in self.posteriors], observed)
+
+    def _mixture(self, predictions: Sequence[tuple[Array, Array]], observed: bool) -> Mixture:
+        """The mixture of the predictions (mean and variance, without noise) of all members."""
+        means, variances = (np.array(part) for part in zip(*predictions, strict=True))
+        noise = np.array([[posterior.hyper.noise * observed] for posterior in self.posteriors])
+        widened = [factor * variances + noise for factor in self.local_factors]
+        return Mixture(np.tile(means, (len(widened), 1)), np.concatenate(widened))
 
     def _in_units(self, predictions: Mixture) -> tuple[Array, Array]:
         """Mean and standard deviation of predictions, in the units of y."""
@@ -144,8 +153,8 @@ class AddTreeGP:
         row = self._kernel.rows(self._encoding.encode([config]))
         effects = [Effect("mean", self.centre, 0.0)]
         for t in np.flatnonzero(row.active[0]):
-            means, variances = zip(*(posterior.component(int(t), row) for posterior in self.posteriors), strict=True)
-            mean, variance = Mixture(np.array(means), np.array(variances)).moments()
+            mixture = self._mixture([posterior.component(int(t), row) for posterior in self.posteriors], False)
+            mean, variance = mixture.moments()
             std = self.scale * float(np.sqrt(variance[0]))
             effects.append(Effect(self._kernel.terms[t].label, self.scale * float(mean[0]), std))
         return effects
@@ -156,8 +165,9 @@ class AddTreeGP:
         The hyperparameters stay those fitted to all, so it costs one inverse per draw. If the predictions are far from
         the observed values, do not trust the model. Observations repeated at one configuration predict each other.
         """
-        means, variances = zip(*(posterior.leave_one_out() for posterior in self.posteriors), strict=True)
-        return self._in_units(Mixture(np.array(means), np.array(variances)))
+        found = [(posterior, *posterior.leave_one_out()) for posterior in self.posteriors]
+        without_noise = [(mean, np.maximum(variance - p.hyper.noise, 0.0)) for p, mean, variance in found]
+        return self._in_units(self._mixture(without_noise, True))
 
     @property
     def encoding(self) -> Encoding:
@@ -176,6 +186,11 @@ class AddTreeGP:
     def posteriors(self) -> tuple[Posterior, ...]:
         """The equally probable posteriors that predictions average over, one per draw of the hyperparameters."""
         return tuple(member.posterior for member in self._fitted.members)
+
+    @property
+    def local_factors(self) -> tuple[float, ...]:
+        """Equally probable factors of the variance at a place, because the function varies more in some places."""
+        return self._fitted.factors
 
     @property
     def scale(self) -> float:

@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from addtree.model.fit import Objective, fit_theta
 from addtree.model.kernel_matrices import GramMatrix
-from addtree.model.marginal import ChainSettings, Mixture, draw_theta, hessian_times, marginalize, pool
+from addtree.model.marginal import (
+    LOCAL_FACTORS,
+    ChainSettings,
+    Mixture,
+    draw_theta,
+    hessian_times,
+    marginalize,
+    pool,
+)
 from addtree.model.priors import LogPrior, Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
@@ -81,10 +90,12 @@ def test_the_hessian_equals_second_differences_of_the_objective():
     np.testing.assert_allclose(hessian_times(objective, theta, direction), found @ direction, rtol=1e-2, atol=0.05)
 
 
-@pytest.mark.parametrize("size", [3, 40])  # fewer and more than the directions in which the Hessian is computed
-def test_draws_have_the_distribution_of_the_posterior(size):
+# Fewer and more hyperparameters than the directions of the Hessian; steps so long that many paths must be rejected.
+@pytest.mark.parametrize(("size", "step"), [(3, 0.4), (40, 0.4), (3, 1.2)])
+def test_draws_have_the_distribution_of_the_posterior(size, step):
     target = normal(size)
-    draws = draw_theta(target, target.mode, ChainSettings(draws=4000, thinning=1), np.random.default_rng(0))
+    settings = ChainSettings(draws=4000, thinning=1, step=step, acceptance=0.0)
+    draws = draw_theta(target, target.mode, settings, np.random.default_rng(0))
     covariance = np.linalg.inv(target.precision)
     scale = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose((draws.mean(axis=0) - target.mode) / scale, 0.0, atol=0.15)
@@ -167,6 +178,13 @@ def test_pooled_vectors_have_the_moments_of_their_entries():
     contrast = np.array([1.0, -1.0, 0.0])  # a sum of entries is a mixture too
     alone = Mixture((means @ contrast)[:, None], (contrast @ covariances @ contrast)[:, None]).moments()
     assert contrast @ covariance @ contrast == pytest.approx(alone[1][0])
+
+
+def test_the_factors_make_a_normal_distribution_a_student_t_distribution():
+    factors = np.array(LOCAL_FACTORS)
+    mixture = Mixture(np.zeros((len(factors), 1)), factors[:, None])
+    for probability in (0.75, 0.95, 0.975):
+        assert mixture.quantile(probability)[0] == pytest.approx(student_t.ppf(probability, 8), rel=0.05)
 
 
 def test_a_quantile_without_variance_is_the_value():

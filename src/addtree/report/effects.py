@@ -150,7 +150,7 @@ class Effects:
     def _sums(self, weights: Array, rows: Rows) -> tuple[Array, Array]:
         """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m rows."""
         means, covariances = zip(*(posterior.sums(weights, rows) for posterior in self.posteriors), strict=True)
-        return pool(np.array(means), np.array(covariances))
+        return pool(np.array(means), np.mean(self.gp.local_factors) * np.array(covariances))
 
     @cached_property
     def term_means(self) -> Array:
