@@ -83,6 +83,14 @@ def test_predictions_average_over_the_draws():
     variance = np.mean(gp.local_factors) * variances.mean(axis=0) + means.var(axis=0)
     np.testing.assert_allclose(std, gp.scale * np.sqrt(variance))
 
+    t = int(np.flatnonzero(rows.active[0])[0])
+    means, variances = (np.array(p) for p in zip(*(p.component(t, rows[:1]) for p in gp.posteriors), strict=True))
+    effect = gp.effects(sample(PROBLEM.space, 5, 1)[0])[1]
+    assert effect.mean == pytest.approx(gp.scale * np.mean(means))
+    assert effect.std == pytest.approx(
+        gp.scale * np.sqrt(np.mean(gp.local_factors) * np.mean(variances) + np.var(means))
+    )
+
 
 def test_intervals_cover_functions_drawn_from_the_model():
     space = Space(x=Real(0, 1), c=Choice(a=Space(y=Real(0, 1)), b=Space(z=Real(0, 1))))
