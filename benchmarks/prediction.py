@@ -5,7 +5,7 @@ Each model is fitted to n random configurations of a task and predicts 500 other
     log density       mean log predictive density, in units of the standard deviation of the 500 values
     90 %, 95 %        share of the 500 values inside their central 90 % and 95 % intervals
     rank correlation  Spearman's correlation of the predicted means and the values
-    seconds           time of the fit and the prediction
+    CPU seconds       time of the fit and the prediction, on one core
 
 The tasks are nine surrogates of real tuning runs, whose values are exact, and three tasks with noise, of which the
 training data and the 500 values are noisy. Prints a table for each kind, and writes every measurement to a JSON file.
@@ -162,9 +162,9 @@ def measure(case: Case, seed: int, sizes: Sequence[int], models: Sequence[str]) 
     for n in sizes:
         data = Data(task.space, configs[:n], y[:n], configs[-HELD_OUT:], case.noise > 0)
         for model in models:
-            begin = time.perf_counter()
+            begin = time.process_time()
             prediction = MODELS[model](data)
-            seconds = time.perf_counter() - begin
+            seconds = time.process_time() - begin
             found.append(Measurement(case, seed, n, model, score(prediction, y[-HELD_OUT:]), seconds))
     return found
 
@@ -195,7 +195,7 @@ def table(found: Sequence[Measurement]) -> str:
         "90 %": lambda own: float(np.mean([m.scores.coverage_90 for m in own])),
         "95 %": lambda own: float(np.mean([m.scores.coverage_95 for m in own])),
         "rank correlation": lambda own: float(np.mean([m.scores.rank_correlation for m in own])),
-        "seconds": lambda own: float(np.mean([m.seconds for m in own])),
+        "CPU seconds": lambda own: float(np.mean([m.seconds for m in own])),
     }
     lines = ["| model | " + " | ".join(columns) + " |", "|---" * (1 + len(columns)) + "|"]
     for model in models:

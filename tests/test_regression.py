@@ -160,8 +160,9 @@ def test_bad_input_says_what_to_do():
         gp.fit([], [])
     with pytest.raises(ConfigError, match="'x'"):
         gp.fit([{"x": 2}], [1.0])
-    with pytest.raises(OptionError, match="draws=-1"):
-        gp.fit([{"x": 0.5}], [1.0], draws=-1)
+    for draws in (-1, 2.5):
+        with pytest.raises(OptionError, match=f"draws={draws}"):
+            gp.fit([{"x": 0.5}], [1.0], draws=draws)
     with pytest.raises(OptionError, match=r"probability=1\.5.*between 0 and 1"):
         gp.interval([{"x": 0.5}], 1.5)
     with pytest.raises(OptionError, match="'rbf'"):

@@ -85,8 +85,10 @@ class AddTreeGP:
         draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
                   is faster and overconfident (only for `inference="map"`)
         """
-        if draws < 0:
-            raise OptionError(f"draws={draws!r} must be a number of zero or more")
+        if not isinstance(draws, int) or draws < 0:
+            raise OptionError(
+                f"draws={draws!r} must be an integer of zero or more; 0 uses the most probable hyperparameters alone"
+            )
         values, X = _values(configs, y), self._encoding.encode(configs)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
