@@ -46,6 +46,7 @@ NOISY = {"yahpo/rbv2_svm-1220-mmce": (0.01,), "function/synthetic": (0.1, 0.3)}
 HELD_OUT = 500  # Configurations that are predicted.
 RESOLUTION = 0.01  # Every prediction is widened by this share of the spread, so that no single miss decides the mean.
 TREES = 200  # Trees of the random forest.
+RESTARTS = 2  # Starts of the flat Gaussian process besides the first; with none, it often takes all values for noise.
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def forest(data: Data) -> Mixture:
     X = flat(data.space, data.held_out)
     means = np.array([tree.predict(X) for tree in model.estimators_])
     within = np.array([tree.tree_.impurity[tree.apply(X)] for tree in model.estimators_])
-    return Mixture(means.mean(axis=0)[None], (means.var(axis=0) + within.mean(axis=0))[None])
+    variance = means.var(axis=0) + np.maximum(within, 0.0).mean(axis=0)  # rounding makes some impurities negative
+    return Mixture(means.mean(axis=0)[None], variance[None])
 
 
 def flat_gp(data: Data) -> Mixture:
@@ -117,8 +119,8 @@ def flat_gp(data: Data) -> Mixture:
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     X = flat(data.space, data.configs)
-    kernel = ConstantKernel() * Matern(np.ones(X.shape[1]), nu=2.5) + WhiteKernel(1e-4, (1e-10, 1.0))
-    model = GaussianProcessRegressor(kernel, normalize_y=True)
+    kernel = ConstantKernel() * Matern(np.ones(X.shape[1]), nu=2.5) + WhiteKernel(0.1, (1e-10, 1.0))
+    model = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # lengthscales of columns that do not matter
         model.fit(X, data.y)
