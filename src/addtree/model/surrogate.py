@@ -133,18 +133,15 @@ class Surrogate:
         return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
 
     def with_data(self, X: Array, y: Array, *, theta: Array | None = None) -> Surrogate:
-        """The same θ, or another one, and the same standardisation with observations y at rows X.
+        """The same standardisation and θ, or another θ, with observations y at rows X instead of the present ones.
 
         The covariance of the observations is computed like that of a query with them, so that rounding errors cancel.
         `fit` reuses its Gram matrix instead, which is faster.
         """
         theta = self.theta if theta is None else theta
-        rows, transform, hyper = (
-            self.kernel.rows(X),
-            self.transform.with_power(float(theta[-1])),
-            unpack(theta, self.kernel),
-        )
-        posterior = Posterior.from_data(self.kernel, hyper, rows, transform.forward(y))
+        transform = self.transform.with_power(float(theta[-1]))
+        rows, z = self.kernel.rows(X), transform.forward(y)
+        posterior = Posterior.from_data(self.kernel, unpack(theta, self.kernel), rows, z)
         return replace(self, theta=theta, transform=transform, posterior=posterior)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
