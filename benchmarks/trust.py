@@ -17,7 +17,7 @@ from addtree._processes import worker_pool
 from addtree._types import Array
 from addtree.report import Record
 from addtree.report.effects import Z_95
-from addtree.report.model import DEFAULT_LIMITS, clip, clip_bound, fit_model, predict_observed
+from addtree.report.model import DEFAULT_LIMITS, clip, clip_bound, fit_model
 from addtree.report.trust import Z_90, cross_validate
 from benchmarks.tasks import load, matching
 
@@ -58,14 +58,14 @@ def measure(case: Case) -> Coverage:
     bound = clip_bound(values[: case.n], maximize=False)
     values = clip(values, bound, maximize=False)
     known, y = configs[: case.n], values[: case.n]
-    gp = fit_model(task.space, known, y, maximize=False, max_fit=DEFAULT_LIMITS.fit)
+    gp = fit_model(task.space, known, y, maximize=False, max_fit=DEFAULT_LIMITS.fit, draws=DEFAULT_LIMITS.draws)
     trials = [Record(i, config, "done", value) for i, (config, value) in enumerate(zip(known, y, strict=True))]
     found = cross_validate(task.space, trials, y)
     return Coverage(
         case,
         leave_one_out=_covered(y, *gp.leave_one_out()),
         reported=np.array([found.coverage_90, found.coverage_95]),
-        truth=_covered(values[case.n :], *predict_observed(gp, configs[case.n :])),
+        truth=_covered(values[case.n :], *gp.predict(configs[case.n :], observed=True)),
     )
 
 

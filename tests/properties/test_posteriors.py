@@ -110,7 +110,7 @@ def test_prediction_equals_the_textbook_formula(space, covariance, seed):
 def test_components_add_up_to_the_prediction(space, covariance, seed):
     encoding, k, hyper, _, _, posterior = posterior_of(space, covariance, 8, seed)
     queries = k.rows(encoding.sample(5, np.random.default_rng(seed + 7)))
-    parts = [posterior.component(t, queries) for t in range(len(k.terms))]
+    parts = [posterior.component([t], queries) for t in range(len(k.terms))]
     np.testing.assert_allclose(
         sum((mean for mean, _ in parts), np.zeros(5)), posterior.predict(queries)[0], rtol=1e-8, atol=1e-10
     )

@@ -16,7 +16,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -149,9 +149,9 @@ class Posterior:
         prior = CrossCovariance(self.kernel, self.hyper, queries).value(queries)
         return cross @ self.alpha, prior - half.T @ half
 
-    def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
-        """Mean and variance of term t alone; the means of all terms add up to the prediction."""
-        return self.predict(queries.only(np.arange(len(self.kernel.terms)) == t))
+    def component(self, terms: Sequence[int], queries: Rows) -> tuple[Array, Array]:
+        """Mean and variance of the sum of some terms; the means of all components add up to the prediction."""
+        return self.predict(queries.only(np.isin(np.arange(len(self.kernel.terms)), terms)))
 
     def sums(self, weights: Array, queries: Rows) -> tuple[Array, Array]:
         """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m queries.

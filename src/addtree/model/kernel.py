@@ -188,6 +188,20 @@ class Kernel:
         return [t for t, term in enumerate(self.terms) if term.kind == kind]
 
     @cached_property
+    def components(self) -> tuple[tuple[int, ...], ...]:
+        """The terms that belong together: a main term and the trends of its numbers; each other term is alone."""
+        trends: dict[int, list[int]] = {}
+        for t in self.of_kind("trend"):
+            trends.setdefault(self.terms[t].columns[0], []).append(t)
+        groups = []
+        for t, term in enumerate(self.terms):
+            if term.kind == "main":
+                groups.append((t, *(s for j in term.columns for s in trends.get(j, ()))))
+            elif term.kind != "trend":
+                groups.append((t,))
+        return tuple(groups)
+
+    @cached_property
     def categorical(self) -> Mask:
         """Which columns hold categories."""
         return np.array(self.n_codes) > 0

@@ -114,16 +114,17 @@ class Surrogate:
         rows = self.kernel.rows(X)
         return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
 
-    def with_data(self, data: Observations) -> Surrogate:
-        """The same θ and transform with other observations instead of the present ones.
+    def with_data(self, data: Observations, *, theta: Array | None = None) -> Surrogate:
+        """The same standardisation and θ, or another θ, with other observations instead of the present ones.
 
         The covariance of the observations is computed like that of a query with them, so that rounding errors cancel.
         `fit` reuses its Gram matrix instead, which is faster.
         """
-        hyper = self.posterior.hyper
-        z, noise = _scaled(self.transform, hyper, data)
+        theta = self.theta if theta is None else theta
+        transform, hyper = self.transform.with_power(float(theta[-1])), unpack(theta, self.kernel)
+        z, noise = _scaled(transform, hyper, data)
         posterior = Posterior.from_data(self.kernel, hyper, self.kernel.rows(data.X), z, noise=noise)
-        return replace(self, posterior=posterior)
+        return replace(self, theta=theta, transform=transform, posterior=posterior)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at rows X, on the scale of the model."""

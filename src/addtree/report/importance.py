@@ -63,8 +63,7 @@ def shares(effects: Effects) -> list[Share]:
     _pass_averages_up(effects, parts)
     out = [Share(label, kind, float(np.mean(part * z)) / variance) for (label, kind), part in parts.items()]
     out.sort(key=lambda s: -s.share)
-    residual = effects.posterior.z - effects.posterior.means()
-    return [*out, Share("unexplained", "unexplained", float(np.mean(residual * z)) / variance)]
+    return [*out, Share("unexplained", "unexplained", float(np.mean(effects.residuals * z)) / variance)]
 
 
 def _credit(parts: _Parts, key: tuple[str, Kind] | None, part: Array) -> None:

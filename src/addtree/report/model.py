@@ -25,28 +25,27 @@ class Limits:
     fit        largest number of trials that the hyperparameters are fitted to
     refit      the same for each further model, such as those that check the first one
     condition  largest number of trials that the model is conditioned on
+    draws      draws of the hyperparameters that effects average over; half of them in a large fit
     """
 
     fit: int = 200
     refit: int = 100
     condition: int = 500
+    draws: int = 6
 
 
 DEFAULT_LIMITS = Limits()
 
 
-def fit_model(space: Space, configs: Sequence[Config], y: Array, *, maximize: bool, max_fit: int) -> AddTreeGP:
+def fit_model(
+    space: Space, configs: Sequence[Config], y: Array, *, maximize: bool, max_fit: int, draws: int
+) -> AddTreeGP:
     """A model whose hyperparameters are fitted to at most `max_fit` observations; it is conditioned on all of them."""
     chosen = thin(-y if maximize else y, max_fit)
-    restarts = 0 if len(chosen) == max_fit else 1  # a fit to this many observations already takes seconds
-    gp = AddTreeGP(space).fit([configs[i] for i in chosen], y[chosen], restarts=restarts)
+    large = len(chosen) == max_fit  # a fit to this many observations already takes seconds
+    restarts, draws = (0, draws // 2) if large else (1, draws)
+    gp = AddTreeGP(space).fit([configs[i] for i in chosen], y[chosen], restarts=restarts, draws=draws)
     return gp.condition(configs, y) if len(chosen) < len(y) else gp
-
-
-def predict_observed(gp: AddTreeGP, configs: Sequence[Config]) -> tuple[Array, Array]:
-    """Mean and standard deviation of an evaluation at each configuration, noise included."""
-    mean, std = gp.predict(configs)
-    return mean, np.hypot(std, gp.scale * np.sqrt(gp.hyperparameters.noise))
 
 
 def clip_bound(y: Array, *, maximize: bool) -> float:

@@ -191,7 +191,7 @@ def _learn(
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
     trials, y = [done[i] for i in used], y[used]
     configs = [trial.config for trial in trials]
-    gp = fit_model(space, configs, y, maximize=maximize, max_fit=limits.fit)
+    gp = fit_model(space, configs, y, maximize=maximize, max_fit=limits.fit, draws=limits.draws)
     effects = Effects(gp, gp.encoding.encode(configs))
     expectation, parts = effects.contributions(best.config)
     predicted = expectation + math.fsum(part.mean for part in parts)

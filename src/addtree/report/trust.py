@@ -17,7 +17,7 @@ import numpy as np
 
 from addtree._types import Array, Index
 from addtree.report.effects import Z_95
-from addtree.report.model import DEFAULT_LIMITS, Limits, fit_model, predict_observed
+from addtree.report.model import DEFAULT_LIMITS, Limits, fit_model
 from addtree.report.records import Record
 from addtree.space.space import Space
 
@@ -99,8 +99,9 @@ def cross_validate(
     fold = _folds(space.encoding.keys(space.encoding.encode(configs)))
     for k in range(int(fold.max()) + 1):
         inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        gp = fit_model(space, [configs[i] for i in outside], y[outside], maximize=maximize, max_fit=limits.refit)
-        mean[inside], std[inside] = predict_observed(gp, [configs[i] for i in inside])
+        others = [configs[i] for i in outside]
+        gp = fit_model(space, others, y[outside], maximize=maximize, max_fit=limits.refit, draws=limits.draws)
+        mean[inside], std[inside] = gp.predict([configs[i] for i in inside], observed=True)
     return _summarise([trial.id for trial in trials], y, mean, std)
 
 

@@ -53,7 +53,7 @@ def maximize_sum(
     """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
 
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
-    than the vertices' own (see `_vertex_terms`) and the options' offsets are left out. Only rows that agree with the
+    than the vertices' own and the options' offsets are left out. Only rows that agree with the
     restriction count.
     """
     solutions = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), restriction)
@@ -165,14 +165,6 @@ def _points(kernel: Kernel, groups: Sequence[Sequence[int]], k: int) -> TermPoin
     return TermPoints(term, point, len(kernel.terms))
 
 
-def _vertex_terms(kernel: Kernel) -> list[list[int]]:
-    """The terms of each vertex's own function: its main term and the trends of its numbers."""
-    trends: dict[int, list[int]] = {}
-    for t in kernel.of_kind("trend"):
-        trends.setdefault(kernel.terms[t].columns[0], []).append(t)
-    return [[t, *(s for j in kernel.terms[t].columns for s in trends.get(j, []))] for t in kernel.of_kind("main")]
-
-
 def _solve_offsets(
     view: View, encoding: Encoding, acquisition: Callable[[Array], Acquisition]
 ) -> dict[tuple[int, int], float]:
@@ -200,7 +192,7 @@ def _solve_vertices(
     """
     kernel = view.kernel
     mains, vertex = kernel.of_kind("main"), _vertex_of_column(kernel)
-    own_terms = _vertex_terms(kernel)
+    own_terms = [group for group in kernel.components if kernel.terms[group[0]].kind == "main"]
     V, D, own = len(mains), encoding.n_columns, np.flatnonzero(vertex >= 0)
     sizes = np.array([len(kernel.terms[t].columns) for t in mains], dtype=float)
 
