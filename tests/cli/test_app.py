@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
-from tests.cli.commands import FAST, addtree, error_lines, trials, write_task
+from tests.cli.commands import FAST, addtree, error_lines, finished, trials, write_task
 
 COMMANDS = ["run", "status", "best", "export", "suggest", "tell", "report", "explain", "paper"]
 
@@ -119,6 +119,40 @@ def test_a_damaged_database_is_one_line(
         errors = capsys.readouterr().err
         assert code in (0, 3, 4), errors
         assert len(error_lines(errors)) == (code != 0), errors
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE trial_params SET distribution_json = 'garbage' WHERE trial_id = 3",
+        "UPDATE trial_params SET param_value = 'many' WHERE trial_id = 3",
+        "UPDATE trial_values SET value = 'much' WHERE trial_id = 3",
+        "DELETE FROM trial_values WHERE trial_id = 3",
+        "UPDATE trial_system_attributes SET value_json = '{' WHERE trial_id = 3",
+    ],
+)
+def test_a_damaged_trial_costs_only_itself(
+    statement: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    file = write_task(FAST)
+    assert addtree("run", file, "--trials", "5", "--seed", "0", monkeypatch=monkeypatch) == 0
+    before = trials()
+    with contextlib.closing(sqlite3.connect("addtree.db")) as database:
+        database.execute(statement)
+        database.commit()
+    capsys.readouterr()
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    assert "trial 2 is damaged and left out" in caplog.text
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split(",")[1] for line in lines] == ["complete"] * 2 + ["lost"] + ["complete"] * 2
+    for arguments in (["status"], ["best"], ["explain"], ["run", file, "--trials", "6"]):
+        assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+    after = trials()
+    assert [t.params for t in after if t.number in (0, 1, 3, 4)] == [before[i].params for i in (0, 1, 3, 4)]
+    assert len(finished()) == 6
 
 
 def test_the_trials_of_a_study_with_a_damaged_space_can_be_exported(

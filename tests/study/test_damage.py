@@ -18,10 +18,8 @@ from tests.study.damage import make_study, mutate_bytes, run_all
 @pytest.mark.filterwarnings("ignore")
 def test_no_mutation_ends_in_an_undocumented_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    complaints, exits = run_all(mutations=4000, seed=0)
+    complaints, _ = run_all(mutations=4000, seed=0)
     assert complaints == []
-    journal = {code for (name, _, code) in exits if name == "s.journal"}
-    assert 3 not in journal  # a journal can always be read
 
 
 def test_a_mutation_of_a_journal_costs_at_most_two_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import optuna
 import pytest
 from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 
 from addtree import Choice, Real, Space
-from addtree.errors import StudyError
-from addtree.study.studies import load_study, open_study, progress, space_of
+from addtree.errors import OptionError, StudyError
+from addtree.optuna import AddTreeSampler
+from addtree.study.studies import find_study, load_study, open_study, progress, space_of
 
 SPACE = Space(x=Real(-1, 1), model=Choice(a=Space(), b=Space(y=Real(0, 1))))
 
@@ -107,3 +110,33 @@ def test_a_study_keeps_its_initial_configurations() -> None:
     assert suggestions(open_study(storage, "s", SPACE, seed=7, initial=initial), 1) == [0.5]
     assert suggestions(load_study(storage, "s"), 2)[0] == 0.25
     assert suggestions(open_study(storage, "s", SPACE), 1)[0] not in (0.5, 0.25)
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "0", True])
+def test_a_bad_seed_is_refused_before_anything_is_stored(seed: Any) -> None:
+    storage = InMemoryStorage()
+    with pytest.raises(OptionError, match="must be an integer of zero or more"):
+        open_study(storage, "s", SPACE, seed=seed)
+    assert optuna.get_all_study_names(storage) == []
+    with pytest.raises(OptionError, match="must be zero or more"):
+        AddTreeSampler(SPACE, seed=-1)
+
+
+def test_a_refused_direction_stores_nothing() -> None:
+    storage = InMemoryStorage()
+    optuna.create_study(storage=storage, study_name="s", direction="maximize")
+    optuna.create_study(storage=storage, study_name="several", directions=["maximize", "minimize"])
+    for name, message in (("s", "largest value"), ("several", "several objectives")):
+        with pytest.raises(StudyError, match=message):
+            open_study(storage, name, SPACE)
+        assert find_study(storage, name).user_attrs == {}
+
+
+@pytest.mark.parametrize("stored", [3, "{", "[]", '{"x": 3}', "[" * 5000])
+def test_a_damaged_space_says_so(stored: Any) -> None:
+    storage = InMemoryStorage()
+    open_study(storage, "s", SPACE, seed=0).set_user_attr("addtree:space", stored)
+    for use in (lambda: open_study(storage, "s", SPACE), lambda: load_study(storage, "s")):
+        with pytest.raises(StudyError, match="the stored space of study 's' is damaged"):
+            use()
+    assert progress(find_study(storage, "s")).finished == 0

@@ -138,4 +138,5 @@ def test_an_owner_that_is_damaged_is_nobody(url: str, stored: object) -> None:
     assert claim(study, 1) is not None
     study._storage.set_trial_system_attr(study.trials[0]._trial_id, "addtree:owner", stored)
     assert live_owner(study, study.trials[0]) is None
+    assert not any_claimed(study)  # nobody waits for it
     assert release_abandoned(study) == 0

@@ -75,7 +75,7 @@ def tell(
 
 
 def _check_can_be_told(study: optuna.Study, number: int, trial: FrozenTrial | None) -> None:
-    """Raise a StudyError if a trial is not one that somebody else must tell the value of."""
+    """Raise a StudyError unless a trial waits for somebody to tell its value."""
     name = f"trial {number} of study {study.study_name!r}"
     if trial is None or trial.state != TrialState.RUNNING:
         state = "unknown" if trial is None else trial.state.name.lower()

@@ -1,6 +1,8 @@
 """Optuna studies that run a user's file in any number of worker processes.
 
     task        a user's file: its space and its objective
+    redaction   what of a storage URL, and of a message about it, may be shown
+    journal     a journal file that survives full disks and damaged lines
     storage     opening an Optuna storage by URL
     tickets     how workers share a fixed number of trials, and what happens to the trial of a worker that died
     studies     creating and loading a study, its stored space and seed, its progress

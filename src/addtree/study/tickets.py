@@ -76,7 +76,8 @@ def any_claimed(study: optuna.Study) -> bool:
 
     Trials without an owner do not count: a person asked for them, and may never tell their values.
     """
-    return any(_OWNER in t.system_attrs for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    return any(_owner_of(trial) is not None for trial in running)
 
 
 # ---------------------------------------------------------------------- releasing
