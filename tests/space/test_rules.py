@@ -186,6 +186,12 @@ def test_what_rules_mean(text, config, expected):
     assert rule(text).holds_rows(Listed([config, {}])).tolist() == [expected, text != "False"]
 
 
+def test_a_rule_without_a_value_is_not_satisfied_at_any_distance():
+    far = rule("a / b > 0 or b == 0").distances(Listed([{"a": 1, "b": 0.0}, {"a": 1, "b": 1.0}]))
+    assert far[0] > 0
+    assert far[1] == 0
+
+
 def test_large_integers_are_compared_exactly():
     domains = {"x": Integer(2**60, 2**60 + 8)}
 
@@ -392,6 +398,7 @@ def test_a_function_cannot_change_the_configuration():
         ("a", ["'a'", "not a condition"]),
         ("a < 1 and n", ["'n'", "not a condition"]),
         ("(a < 1) + 1 > 2", ["a condition is not a number"]),
+        ("(a < 1) == (b < 1) == (n < 3)", ["one other condition only"]),
         ("a in b", ["in needs a list"]),
         ("a in (1, b)", ["list after in"]),
         ("a == (1, 2)", ["after in only"]),
