@@ -248,6 +248,9 @@ def test_rules_of_a_space_below_apply_where_it_is_open():
     assert space.validate({"c": "b", "x": 0.7})
     with pytest.raises(ConfigError, match=r"x < 0.5"):
         space.validate({"c": "a", "x": 0.7})
+    X = np.array([[0.0, 0.7], [1.0, 0.7], [0.0, 0.3]])
+    assert space.encoding.feasibility.valid(X).tolist() == [False, True, True]
+    assert (space.encoding.feasibility.distances(X)[:, 0] > 0).tolist() == [True, False, False]
     opened = Space(n=Integer(1, 4, opens={(2, 4): Space(x=Real(0, 1)).where("x < 0.5"), (3, 4): Space(y=Real(0, 1))}))
     with pytest.raises(ConfigError, match=r"x < 0.5"):
         opened.validate({"n": 2, "x": 0.7})
