@@ -65,8 +65,10 @@ def solvable(space):
 
 @given(spaces(depth=3), seeds)
 def test_columns_are_decoded_as_configurations_are(space, seed):
-    encoding = space.encoding
-    X = encoding.sample(20, np.random.default_rng(seed))
+    encoding, rng = space.encoding, np.random.default_rng(seed)
+    X = encoding.sample(20, rng)
+    ends = [np.where(encoding.is_numeric & ~np.isnan(X[:3]), end, X[:3]) for end in (0.0, 1.0)]
+    X = encoding.repair(np.concatenate([X, *ends]), rng)
     for j, name in enumerate(encoding.names):
         domain = space.variables[name]
         values = decode_column(domain, X[:, j])

@@ -137,6 +137,14 @@ def test_normals_point_out_of_the_valid_region():
     np.testing.assert_allclose(normal[0], np.array([1, 2, 0, 0, 0, 0, 0, 0]) / np.sqrt(5), atol=1e-3)
 
 
+def test_normals_of_whole_numbers_are_measured_in_steps():
+    encoding = Space(m=Integer(0, 10), n=Integer(0, 100), c=Categorical(["u", "v"])).where("m + n <= 30").encoding
+    normal = encoding.feasibility.normals(np.array([[0.7, 0.52, 0.0]]))
+    np.testing.assert_allclose(normal[0] / normal[0, 1], [0.1, 1.0, 0.0], rtol=0.05)
+    labels = Space(x=Real(0, 1), c=Categorical(["u", "v"])).where("c == 'u'").encoding
+    assert not labels.feasibility.normals(np.array([[0.5, 1.0]])).any()
+
+
 # ------------------------------------------------------------------ conflicts
 
 

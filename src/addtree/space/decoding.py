@@ -43,9 +43,12 @@ def _real(domain: Real, codes: Array) -> Array:
 
 
 def _in_cells(domain: Integer | Real, keys: Array, codes: Array) -> Array:
-    """Keys, corrected to the cells of their codes."""
+    """Keys, corrected to the cells of their codes; the ends of a cell come out exactly, as in `Cells.clip_key`."""
     if not domain.opens:
         return keys
-    cell = domain.cells.of_codes(np.nan_to_num(codes))
-    first, last = np.array(domain.cells.first, dtype=float), np.array(domain.cells.last, dtype=float)
-    return np.asarray(np.minimum(np.maximum(keys, first[cell]), last[cell]))
+    cells = domain.cells
+    cell = cells.of_codes(np.nan_to_num(codes))
+    first, last = (np.array(ends, dtype=float)[cell] for ends in (cells.first, cells.last))
+    low, high = (np.array(ends)[cell] for ends in (cells.low, cells.high))
+    inner = np.minimum(np.maximum(keys, first), last)
+    return np.where(codes == low, first, np.where(codes == high, last, inner))

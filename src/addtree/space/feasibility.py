@@ -26,7 +26,7 @@ from addtree.space.rules import AnyRule
 if TYPE_CHECKING:
     from addtree.space.encoding import Encoding
 
-_DIFFERENCE = 1e-4  # Half the difference of codes from which the normal of a boundary is computed.
+_DIFFERENCE = 1e-4  # Half the difference of codes from which a normal is computed; a step if there are few values.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no valid one was found.
 _MAX_CONFLICTS = 32  # The smallest set of conflicting rules is looked for among at most this many.
 
@@ -300,12 +300,13 @@ class Feasibility:
         They are differences of the distance from the rules, over the numbers that these mention.
         """
         columns = np.flatnonzero(self._encoding.is_numeric & (self._weights == 1.0).any(axis=0))
+        step = np.array([max(_DIFFERENCE, 1.0 / (self._encoding.size(j) - 1.0)) for j in columns.tolist()])
         tried = np.repeat(X[:, None, :], 2 * len(columns), axis=1)
         for k, j in enumerate(columns.tolist()):
-            tried[:, 2 * k, j] -= _DIFFERENCE
-            tried[:, 2 * k + 1, j] += _DIFFERENCE
-        far = self.distances(tried.reshape(-1, X.shape[1])).reshape(len(X), len(columns), 2, -1)
-        slope = np.where(np.all(far > 0.0, axis=2), far[:, :, 1] - far[:, :, 0], 0.0).sum(axis=2)
+            tried[:, 2 * k, j] -= step[k]
+            tried[:, 2 * k + 1, j] += step[k]
+        far = self.distances(tried.reshape(-1, X.shape[1])).reshape(len(X), len(columns), 2, len(self.rules))
+        slope = np.where(np.all(far > 0.0, axis=2), far[:, :, 1] - far[:, :, 0], 0.0).sum(axis=2) / step
         normal = np.zeros(X.shape)
         normal[:, columns] = slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
         return normal

@@ -17,6 +17,7 @@ import numpy as np
 from addtree._numbers import is_number
 from addtree.errors import SpaceError
 from addtree.space import rule_syntax
+from addtree.space.forms import did_you_mean
 from addtree.space.labels import Scalar, label_key
 from addtree.space.parameters import Integer
 from addtree.space.rule_expressions import (
@@ -39,7 +40,7 @@ from addtree.space.rule_expressions import (
 )
 
 _MAX_DEPTH = 100  # Levels of a rule's tree; every sum or product of two terms is one.
-_LISTED = 12  # Names or labels that an error message lists.
+_LISTED = 12  # Labels that an error message lists.
 
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -140,10 +141,7 @@ class Builder:
 
     def _variable(self, name: str) -> Variable:
         if name not in self._domains:
-            near = difflib.get_close_matches(name, list(self._domains), n=1)
-            known = ", ".join(map(repr, list(self._domains)[:_LISTED])) or "no parameters"
-            hint = f"did you mean {near[0]!r}?" if near else f"the space has {known}"
-            self._refuse(f"parameter {rule_syntax.shorten(name)} is unknown; {hint}")
+            self._refuse(f"parameter {rule_syntax.shorten(name)} is unknown; {did_you_mean(name, self._domains)}")
         self.names[name] = None
         domain = self._domains[name]
         if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > EXACT:

@@ -144,7 +144,7 @@ class FunctionRule:
         return isinstance(other, FunctionRule) and self.function is other.function
 
     def __hash__(self) -> int:
-        return hash(self.function)
+        return hash(id(self.function))
 
     def __str__(self) -> str:
         return self.text

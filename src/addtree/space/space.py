@@ -296,7 +296,7 @@ class Space:
             raise SpaceError(f"a space is a mapping of names to parameters, got {form!r}")
         children, rules = split_rules(form)
         space = cls({name: child_from_dict(name, child, cls.from_dict) for name, child in children.items()})
-        return space.where(*rules)
+        return space.where(*rules) if rules else space
 
     def __eq__(self, other: object) -> bool:
         return (
