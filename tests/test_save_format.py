@@ -111,7 +111,7 @@ def saved(tmp_path):
     return path
 
 
-SETTINGS_SAVED = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
+SETTINGS_SAVED = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
 KEYS = ("space", "run", *SETTINGS_SAVED, "asks", "trials", "told")
 
 
