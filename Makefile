@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 BENCH_READY := $(VENV)/.bench-ready
+GPYOPT := $(VENV)/gpyopt
 LINTED := src tests benchmarks examples docs
 
 # One BLAS thread: the matrices are small, and timings stay comparable.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format docs picture bench speed paper clean
+.PHONY: demo test test-slow test-all programs lint format docs picture bench speed paper clean
 
 # Which classifier for the digits? 40 trials, about half a minute; then open report.html.
 demo: $(DEMO_READY)
@@ -27,6 +28,30 @@ test: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
 	$(BIN)/python -m pytest -m slow
+
+# Every test. Installs what they need, and says in the summary at the end what this machine does not allow.
+# MNIST and the benchmark's tables are not downloaded: set ADDTREE_DATA, and see benchmarks/README.md.
+test-all: $(BENCH_READY) programs $(GPYOPT)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,paper,bench,docs]'
+	ADDTREE_GPYOPT_PYTHON=$(abspath $(GPYOPT))/bin/python $(BIN)/python -m pytest -m ''
+
+# PostgreSQL's server and Chromium, by apt where that is permitted.
+programs:
+	@missing=""; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing=" postgresql"; \
+	which chromium >/dev/null || which chromium-browser >/dev/null || which google-chrome >/dev/null \
+	|| missing="$$missing chromium"; \
+	test -z "$$missing" && exit 0; \
+	sudo=""; test "$$(id -u)" = 0 || sudo="sudo -n"; \
+	$$sudo apt-get install --yes --no-install-recommends $$missing \
+	|| echo "cannot install$$missing; install it by hand, or its tests are skipped"
+
+# GPyOpt needs an old NumPy, and so Python 3.11 or older, in an environment of its own.
+$(GPYOPT)/.ready:
+	@python3.11 -m venv $(GPYOPT) \
+	&& $(GPYOPT)/bin/pip install --quiet numpy==1.23.5 scipy==1.11.4 "matplotlib<3.9" setuptools==65.5.0 six decorator cython paramz \
+	&& $(GPYOPT)/bin/pip install --quiet --no-deps GPy==1.13.2 GPyOpt==1.2.6 \
+	&& touch $@ || echo "cannot install GPyOpt; its tests are skipped"
 
 lint: $(READY)
 	$(BIN)/ruff check $(LINTED)

@@ -15,8 +15,8 @@ import numpy as np
 
 import addtree as at
 from addtree._processes import worker_pool
+from addtree.model.fit import FitSettings
 from addtree.model.priors import Priors, log_prior
-from addtree.model.surrogate import FitSettings
 from addtree.model.transform import TransformSettings
 from addtree.optimizer import Settings
 from addtree.search.candidates import CandidateSettings

@@ -1,3 +1,10 @@
+"""Settings of all tests, and a summary of what was skipped and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
@@ -10,3 +17,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("addtree")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the reasons for skipped tests, with the number of tests that each concerns."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    n_slow = len(terminalreporter.stats.get("deselected", []))
+    if not reasons and not n_slow:
+        return
+    terminalreporter.section("not run")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5d}  {reason}")
+    if n_slow:
+        terminalreporter.write_line(
+            f"{n_slow:5d}  not selected; `make test-slow` runs the slow ones, `make test-all` all"
+        )

@@ -167,7 +167,7 @@ def key(encoding: Encoding, term: Term) -> tuple[Any, ...]:
         for k in (encoding.is_choice[j],)
         if (low, high) != ACTIVE
     ]
-    return (term.kind, tuple(sorted(names[j] for j in term.columns)), tuple(sorted(gate)))
+    return (term.kind, term.degree, tuple(sorted(names[j] for j in term.columns)), tuple(sorted(gate)))
 
 
 def hyperparameters(encoding: Encoding, covariance: Kernel, *, noise: float = 1e-2) -> Hyperparameters:
@@ -176,7 +176,7 @@ def hyperparameters(encoding: Encoding, covariance: Kernel, *, noise: float = 1e
     lengthscales = np.ones(covariance.n_scales)
     own = bool(covariance.of_kind("path"))  # `independent`: a scale per term and column
     for term in covariance.terms:
-        for column, scale in zip(term.columns, term.scales, strict=True):
+        for column, scale in term.reads:
             name = encoding.names[column]
             lengthscales[scale] = _draw((key(encoding, term), name) if own else name)
     return Hyperparameters(amplitudes, lengthscales, noise)

@@ -18,11 +18,11 @@ ROOT = PACKAGE.parents[1]
 
 # Each layer imports only from itself and from those above it. A name is a folder or a file at the top of the package.
 LAYERS = (
-    ("errors", "_types", "_numbers", "_files", "_processes"),
+    ("errors", "_types", "_numbers", "_files", "_processes", "_threads"),
     ("space",),
     ("model",),
     ("search",),
-    ("trials", "optimizer", "_save_format", "_minimize", "regression", "problems"),
+    ("trials", "optimizer", "_save_format", "_save_schema", "_minimize", "regression", "problems"),
     ("__init__",),
     ("_optuna",),
     ("optuna",),

@@ -1,5 +1,7 @@
 """Writing files whole or not at all."""
 
+import os
+
 import pytest
 
 from addtree._files import replaced, write_text
@@ -33,3 +35,32 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_text_is_written_as_utf_8(tmp_path):
     write_text(tmp_path / "file.txt", "θ ≈ 1")
     assert (tmp_path / "file.txt").read_bytes() == "θ ≈ 1".encode()
+
+
+def test_a_lone_surrogate_becomes_its_escape(tmp_path):
+    write_text(tmp_path / "file.txt", "a\ud800b")
+    assert (tmp_path / "file.txt").read_text(encoding="utf-8") == "a\\ud800b"
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "file.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("file.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "file.txt").read_text() == "new"
+
+
+def test_a_pipe_is_written_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "text")
+    assert os.read(reading, 100) == b"text"
+    os.close(reading)
+    assert pipe.is_fifo()
+
+
+def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path):
+    path = tmp_path / ("x" * 255)
+    write_text(path, "text")
+    assert path.read_text() == "text"

@@ -462,6 +462,8 @@ def test_an_outside_configuration_is_checked_and_leaves_no_trace():
         ({"inference": "mcmc"}, ["'mcmc'", "'map', 'mle'"]),
         ({"noise": -0.1}, ["-0.1", "standard deviation"]),
         ({"n_initial": 0}, ["n_initial=0", "at least 1"]),
+        ({"n_initial": 10**9}, ["n_initial=1000000000", "at most"]),
+        ({"noise": 10**400}, ["noise=1000", "standard deviation"]),
         ({"n_initial": 2.5}, ["n_initial=2.5", "whole number"]),
         ({"seed": -1}, ["seed=-1", "whole number", "None"]),
         ({"seed": "x"}, ["seed='x'", "whole number"]),

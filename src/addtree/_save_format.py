@@ -6,21 +6,47 @@ that is newer than this addtree is refused with a clear error.
 
     version 1  the first
     version 2  "inference" instead of "fit"; "run", the id that the trials of the run carry
-    version 3  "initial", the initial configurations that were not asked yet
+    version 3  "initial", the initial configurations that were not asked yet; trials carry "std"; the model has trend
+               terms, so that an older one is learned again
+
+A file may be damaged or hostile. `read` limits its size and checks every field (see `_save_schema`) before anything is
+built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
+learned again from the trials, so a damaged model is left out with a warning.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from addtree import _save_schema
 from addtree._files import write_text
+from addtree._numbers import is_whole
 from addtree.errors import SaveFileError
 
+_log = logging.getLogger("addtree")
+
 FORMAT, VERSION = "addtree optimizer", 3
+
+MAX_BYTES = 64 * 2**20
+"""The largest file that is written and read. A run of 10,000 trials with 100 parameters each has 41 MB."""
+
+MAX_VALUES = 4_000_000
+"""The largest number of JSON values in a file. With both limits, reading any file takes less than 1 GB of memory."""
+
+_MAX_REASON = 500
+"""The reason in an error message has at most this many characters."""
+
+_UNUSABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, np.linalg.LinAlgError)
+"""What building an optimizer from damaged data may raise. Most exceptions of addtree are ValueErrors."""
 
 
 def _to_version_2(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +55,8 @@ def _to_version_2(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_version_3(state: Mapping[str, Any]) -> dict[str, Any]:
-    return {**state, "initial": []}
+    trials = [{**trial, "std": None} for trial in state["trials"]]
+    return {**state, "initial": [], "trials": trials, "model": None}
 
 
 _UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _to_version_2, 2: _to_version_3}
@@ -37,32 +64,93 @@ _UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _to_ve
 
 def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write a state, whole or not at all."""
-    write_text(Path(path), json.dumps({"format": FORMAT, "version": VERSION, **state}, indent=1))
+    text = json.dumps({"format": FORMAT, "version": VERSION, **state}, indent=1)
+    if _is_too_large(text.encode()):
+        raise SaveFileError(
+            f"{os.fspath(path)} is not written: the run is too large for a save file, which has at most {MAX_BYTES} "
+            f"bytes and {MAX_VALUES} values; use an Optuna study for a run of this size"
+        )
+    write_text(Path(path), text)
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The state in a file, upgraded to the present version, or a SaveFileError."""
+    """The state in a file, checked and upgraded to the present version, or a SaveFileError."""
     name = os.fspath(path)
-    state: Any
-    try:
-        state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SaveFileError(f"{name} cannot be read: {error.strerror}; check the path") from error
-    except ValueError as error:
-        raise damaged(path, error) from error
+    content = _content(path)
+    with refusing_damage(path):
+        state = json.loads(content.decode("utf-8"), object_pairs_hook=_object)
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise SaveFileError(f"{name} was not written by Optimizer.save; give the path of a file that was")
     version = state.get("version")
-    while version in _UPGRADES:
+    while is_whole(version) and version in _UPGRADES:
         state = _UPGRADES[version](state)
         version += 1
-    if version != VERSION:
+    if not is_whole(version) or version != VERSION:
         raise SaveFileError(
-            f"{name} has version {version!r}, this addtree reads versions 1 to {VERSION}; upgrade addtree to read it"
+            f"{name} has version {_save_schema.shown(version)}, this addtree reads versions 1 to {VERSION}; "
+            "upgrade addtree to read it"
         )
+    with refusing_damage(path):
+        _save_schema.check(state)
     return dict(state)
 
 
-def damaged(path: str | os.PathLike[str], error: Exception) -> SaveFileError:
-    """The error for a file that cannot be what `write` wrote."""
-    return SaveFileError(f"{os.fspath(path)} is damaged ({error!r}); restore it from a copy, or start anew")
+def _content(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file; at most one more than the limit is read."""
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SaveFileError(f"{name} cannot be read: {reason}; check the path") from error
+    if _is_too_large(content):
+        raise SaveFileError(
+            f"{name} is too large: a save file has at most {MAX_BYTES} bytes and {MAX_VALUES} values; "
+            "give the path of a file that Optimizer.save wrote"
+        )
+    return content
+
+
+def _is_too_large(content: bytes) -> bool:
+    """Whether JSON exceeds the limits. Each of its values follows a comma, or opens or begins a list or an object."""
+    return len(content) > MAX_BYTES or sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, or a ValueError if a key occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        repeated = next(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"the key {_save_schema.shown(repeated)} occurs twice in one object")
+    return found
+
+
+@contextmanager
+def refusing_damage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside the block, whatever damaged data can raise becomes a SaveFileError that names the file."""
+    try:
+        yield
+    except _UNUSABLE as error:
+        raise SaveFileError(
+            f"{os.fspath(path)} is damaged ({_reason(error)}); restore it from a copy, or start anew"
+        ) from error
+
+
+@contextmanager
+def leaving_out_damage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside the block, the model is restored; if it is damaged, a warning says that the trials are kept."""
+    try:
+        yield
+    except _UNUSABLE as error:
+        _log.warning(
+            "%s: the saved model is damaged (%s); every trial is kept, and the next suggestion fits the model again",
+            os.fspath(path),
+            _reason(error),
+        )
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return text if len(text) <= _MAX_REASON else text[:_MAX_REASON] + "..."

@@ -49,6 +49,10 @@ class InterruptedRunError(AddTreeError):
     """The user interrupted a run."""
 
 
+class OutputError(AddTreeError):
+    """The output of a command cannot be written."""
+
+
 class ReportError(AddTreeError):
     """A report cannot be written."""
 

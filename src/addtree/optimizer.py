@@ -10,23 +10,29 @@ from typing import Any, overload
 
 import numpy as np
 
-from addtree import _save_format
+from addtree import _save_format, _save_schema
 from addtree._numbers import is_whole
+from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config, Mask
 from addtree.errors import OptionError
+from addtree.model.fit import FitSettings
+from addtree.model.observations import Observations
 from addtree.model.priors import Priors
 from addtree.model.specification import Specification
-from addtree.model.surrogate import FitSettings, Surrogate
+from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
 from addtree.search.design import DesignSettings, initial_design, next_row
-from addtree.search.policy import Policy, check_acquisition, suggest
+from addtree.search.policy import Policy, check_acquisition, suggest, suggest_again
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Trial, TrialLog, checked_value
+from addtree.trials import Trial, TrialLog, checked_std, checked_value
 
 _log = logging.getLogger("addtree")
 
+_EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
+_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
+_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
 _ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
 _RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
 
@@ -73,6 +79,9 @@ class Optimizer:
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
     settings     for experiments with the model and the search; not part of the stable interface
+
+    Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
+    need an optimizer of their own.
     """
 
     def __init__(
@@ -103,6 +112,9 @@ class Optimizer:
         self._policy = replace(settings.policy, acquisition=acquisition)
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
+        max_initial = _MAX_DESIGN // max(1, self._encoding.n_columns) + _SMALL_DESIGN
+        if n_initial is not None and n_initial > max_initial:
+            raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
         default_size = settings.design.size(self._encoding, inference)
         self._n_initial = default_size if n_initial is None else int(n_initial)
         self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
@@ -110,6 +122,7 @@ class Optimizer:
         self._log = TrialLog(self._encoding)
         self._asks = 0
         self._surrogate: Surrogate | None = None
+        self._lock = Lock()
 
     def _rng(self, ask: int) -> np.random.Generator:
         """The randomness of one ask, which depends only on the seed and its number: a loaded optimizer continues."""
@@ -121,6 +134,7 @@ class Optimizer:
     def ask(self) -> Trial: ...
     @overload
     def ask(self, n: int) -> list[Trial]: ...
+    @synchronized
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """A trial to evaluate next; `ask(4)` gives four different ones at once."""
         if n is None:
@@ -134,6 +148,8 @@ class Optimizer:
         config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
         return self.expect(config)
 
+    @synchronized
+    @one_blas_thread()
     def suggest(
         self,
         turn: int,
@@ -174,6 +190,7 @@ class Optimizer:
         row, surrogate = self._suggest(turn, elsewhere, None)
         return self._encoding.decode(row), surrogate, ()
 
+    @synchronized
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
@@ -193,17 +210,36 @@ class Optimizer:
             if self._encoding.keys(row[None])[0] not in taken:
                 return row, surrogate
         elif self._log.done:
-            X, y = self._observations()
-            surrogate = model = self._fitted(X, y, rng)
-            leveled = y if restriction is None else _leveled(y, restriction.in_allowed_branch(X))
-            if leveled is not y:
-                model, y = surrogate.refit(X, leveled, rng=rng), leveled
-            posterior = _conditioned(model, X, y, [*self._log.pending_rows(), *elsewhere]).posterior
-            observed = Observed(self._encoding, X, y, taken, restriction)
-            found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
-            if found is not None:
-                return found, surrogate
-        return self._anything_new(taken, restriction, rng), surrogate
+            return self._search(turn, elsewhere, restriction)
+        found = self._anything_new(taken, restriction, rng)
+        return (self._anything(restriction, rng) if found is None else found), surrogate
+
+    def _search(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate]:
+        """The row that the model finds best to evaluate next, and the model as it was last fitted."""
+        rng, taken = self._rng(turn), self._taken(elsewhere)
+        data = self._log.observations(maximize=self.maximize)
+        surrogate = model = self._fitted(data, rng)
+        if restriction is not None:
+            leveled = _leveled(data.y, restriction.in_allowed_branch(data.X))
+            if leveled is not data.y:
+                data = replace(data, y=leveled)
+                model = surrogate.refit(data, rng=rng)
+        pending = [*self._log.pending_rows(), *elsewhere]
+        posterior = _conditioned(model, data, pending).posterior
+        if self._policy.noisy.may_repeat(posterior, self._specification.noise):
+            taken = set(self._encoding.keys(np.array(pending))) if pending else set()
+        observed = Observed(self._encoding, data.X, data.y, taken, restriction)
+        found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
+        if found is None:
+            found = self._anything_new(taken, restriction, rng)
+        if found is None:
+            found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
+        return (self._anything(restriction, rng) if found is None else found), surrogate
+
+    def _anything(self, restriction: Restriction | None, rng: np.random.Generator) -> Array:
+        """A random row, whether it is taken or not."""
+        X = self._encoding.sample(1, rng)
+        return np.asarray((X if restriction is None else restriction.complete(X, rng))[0])
 
     def _design_row(self, elsewhere: Array, restriction: Restriction | None, rng: np.random.Generator) -> Array:
         """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
@@ -213,63 +249,71 @@ class Optimizer:
         X = np.array(known).reshape(len(known), self._encoding.n_columns)
         return next_row(self._encoding, X, rng, restriction)
 
-    def _anything_new(self, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """A random row that is not taken; a taken one only if there is no other that agrees with the restriction."""
+    def _anything_new(
+        self, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator
+    ) -> Array | None:
+        """A random row that is not taken; None if there is no other that agrees with the restriction."""
         encoding = self._encoding
         X = encoding.sample(_RANDOM_ROWS, rng)
         if len(taken) < self.space.n_configs <= _ENUMERABLE:
             X = rng.permutation(encoding.enumerate())
         X = X if restriction is None else restriction.complete(X, rng)
-        new = [row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken]
-        return np.asarray(new[0] if new else X[0])
+        return next((row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken), None)
 
-    def _observations(self) -> tuple[Array, Array]:
-        """All rows and values told, to be minimised."""
-        return self._log.observations(len(self._log.told), maximize=self.maximize)
-
-    def _fitted(self, X: Array, y: Array, rng: np.random.Generator) -> Surrogate:
+    def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
         """The model, fitted again if that is due."""
         if self._surrogate is None:
             settings = self._fit_settings
-            return Surrogate.fit(self._specification, self._kernel, X, y, settings=settings, rng=rng)
-        return self._surrogate.refit(X, y, rng=rng) if self._surrogate.is_due(len(y)) else self._surrogate
+            return Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
+        return self._surrogate.refit(data, rng=rng) if self._surrogate.is_due(len(data)) else self._surrogate
 
     # ------------------------------------------------------------------ tell
 
-    def tell(self, trial: Trial | int | Config, value: Any = None, *, failed: bool = False) -> Trial:
+    @synchronized
+    def tell(
+        self, trial: Trial | int | Config, value: Any = None, *, std: float | None = None, failed: bool = False
+    ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
 
         NaN and infinite values count as failures.
+
+        std  the standard error of this value if it is known, such as that of a mean over folds; it adds to the noise
         """
-        number = None if failed else checked_value(value)
+        number, error = None if failed else checked_value(value), checked_std(std)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, number)
+        return self._log.tell(asked, number, error)
 
     # ------------------------------------------------------------------ what is known
 
     @property
+    @synchronized
     def trials(self) -> list[Trial]:
         """Every trial, by id."""
         return self._log.all
 
     @property
+    @synchronized
     def best(self) -> Trial:
         """The finished trial with the best value."""
         return self._log.best(maximize=self.maximize)
 
+    @synchronized
+    @one_blas_thread()
     def recommend(self) -> Trial:
         """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
-        best = self.best
-        if self._specification.noise == 0:
+        best, data = self.best, self._log.observations(maximize=self.maximize)
+        if self._specification.noise == 0 and not data.std.any():
             return best
-        X, y = self._observations()
-        surrogate = _conditioned(self._fitted(X, y, self._rng(self._asks + 1)), X, y, ())
+        surrogate = _conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
+        if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
+            return best
         done = self._log.done
         rows = self._encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
 
     # ------------------------------------------------------------------ save and load
 
+    @synchronized
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
         if self._settings != Settings():
@@ -295,31 +339,36 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        try:
-            options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
+        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
+        with _save_format.refusing_damage(path):
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
-            optimizer._restore(state)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise _save_format.damaged(path, error) from error
+            optimizer._restore_trials(state)
+        with _save_format.leaving_out_damage(path):
+            optimizer._restore_model(state)
         return optimizer
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the trials and the model of a saved state; any exception means that it is damaged."""
+    def _restore_trials(self, state: Mapping[str, Any]) -> None:
+        """Take over the trials of a checked state; any exception means that one does not fit the space."""
         self._log = TrialLog.from_dict(state, self._encoding)
         self._asks = int(state["asks"])
+
+    @one_blas_thread()
+    def _restore_model(self, state: Mapping[str, Any]) -> None:
+        """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
+        _save_schema.check_model(state)
         model = state["model"]
         if model is not None:
-            X, y = self._log.observations(int(model["n"]), maximize=self.maximize)
+            data = self._log.observations(model["n"], maximize=self.maximize)
             self._surrogate = Surrogate.from_dict(
-                model, self._specification, self._kernel, X, y, settings=self._fit_settings
+                model, self._specification, self._kernel, data, settings=self._fit_settings
             )
 
 
-def _conditioned(surrogate: Surrogate, X: Array, y: Array, pending: Sequence[Array]) -> Surrogate:
+def _conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Array]) -> Surrogate:
     """A model with the observations told since it was fitted, and with pending rows at their own means."""
     n = surrogate.n_fitted
-    if len(y) > n:
-        surrogate = surrogate.condition(X[n:], y[n:])
+    if len(data) > n:
+        surrogate = surrogate.condition(data[n:])
     return surrogate.expect(np.array(pending)) if len(pending) else surrogate
 
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from addtree._threads import one_blas_thread
 from addtree._types import Array, Config
-from addtree.errors import AddTreeError, ConfigError
+from addtree.errors import AddTreeError, ConfigError, OptionError
+from addtree.model.fit import FitSettings
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
+from addtree.model.marginal import LOCAL_FACTORS, ChainSettings, Mixture, marginalize
+from addtree.model.observations import Observations
 from addtree.model.specification import Specification
-from addtree.model.surrogate import FitSettings, Surrogate
+from addtree.model.surrogate import Surrogate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space, check_space
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
+_DRAWS = ChainSettings().draws  # Draws of the hyperparameters that predictions average over, by default.
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,25 @@ class Effect:
     std: float
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """What was learned.
+
+    best     the model with the most probable hyperparameters
+    members  equally probable models, which predictions average over
+    factors  equally probable factors of the variance at a place (see `marginal`)
+    """
+
+    best: Surrogate
+    members: tuple[Surrogate, ...]
+    factors: tuple[float, ...] = (1.0,)
+
+
 class AddTreeGP:
     """A Gaussian process on a conditional space whose components follow the tree.
+
+    With `inference="map"`, predictions average over draws of the hyperparameters from their posterior, because one set
+    of hyperparameters alone is overconfident. With `inference="mle"`, they use the most likely ones, as published.
 
     >>> from addtree.problems import synthetic
     >>> problem, rng = synthetic(), np.random.default_rng(0)
@@ -55,36 +77,85 @@ class AddTreeGP:
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
         self._seed = seed
-        self._surrogate: Surrogate | None = None
+        self._learned: _Fit | None = None
 
-    def fit(self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS) -> AddTreeGP:
+    @one_blas_thread()
+    def fit(
+        self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS, draws: int = _DRAWS
+    ) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
         restarts  further starts of the search for hyperparameters; 0 is the quickest
+        draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
+                  is faster and overconfident (only for `inference="map"`)
         """
+        if not isinstance(draws, int) or draws < 0:
+            raise OptionError(
+                f"draws={draws!r} must be an integer of zero or more; 0 uses the most probable hyperparameters alone"
+            )
         values, X = _values(configs, y), self._encoding.encode(configs)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
-        surrogate = Surrogate.fit(self._specification, self._kernel, X, values, settings=settings, rng=rng)
-        self._surrogate = surrogate.with_data(X, values)  # for its precision
+        data = Observations.exact(X, values)
+        surrogate = Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
+        best = surrogate.with_data(data)  # for its precision
+        self._learned = _Fit(best, (best,))
+        if draws > 0 and self._specification.inference == "map":
+            members = marginalize(best, data, settings=ChainSettings(draws=draws), rng=rng)
+            self._learned = _Fit(best, members, LOCAL_FACTORS)
         return self
 
+    @one_blas_thread()
     def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
         """The same model and hyperparameters on these observations instead; self stays as it is.
 
         Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
         """
         values, X = _values(configs, y), self._encoding.encode(configs)
-        other = copy(self)
-        other._surrogate = self._fitted.with_data(X, values)
+        learned, other, data = self._fitted, copy(self), Observations.exact(X, values)
+        members = tuple(member.with_data(data) for member in learned.members)
+        other._learned = replace(learned, best=learned.best.with_data(data), members=members)
         return other
 
-    def predict(self, configs: Sequence[Config]) -> tuple[Array, Array]:
-        """Mean and standard deviation of the function, without noise, at each configuration."""
-        mean, variance = self._fitted.predict(self._encoding.encode(configs))
-        with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
-            return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
+    @one_blas_thread()
+    def predict(self, configs: Sequence[Config], *, observed: bool = False) -> tuple[Array, Array]:
+        """Mean and standard deviation at each configuration: of the function, or of an observation, noise included."""
+        return self._in_units(self.distribution(configs, observed=observed))
 
+    @one_blas_thread()
+    def interval(
+        self, configs: Sequence[Config], probability: float = 0.9, *, observed: bool = False
+    ) -> tuple[Array, Array]:
+        """Lower and upper end of the central interval that holds the function with this probability.
+
+        With `observed`, the interval holds an observation, noise included. The distribution is a mixture of normal
+        distributions, whose tails are heavier than those of a normal distribution with the same standard deviation.
+        """
+        if not 0.0 < probability < 1.0:
+            raise OptionError(f"probability={probability!r} must lie between 0 and 1, such as 0.9")
+        predictions, inverse = self.distribution(configs, observed=observed), self._fitted.best.transform.inverse
+        tail = 0.5 * (1.0 - probability)
+        return inverse(predictions.quantile(tail)), inverse(predictions.quantile(1.0 - tail))
+
+    def distribution(self, configs: Sequence[Config], *, observed: bool = False) -> Mixture:
+        """The predictions as mixtures of normal distributions, in standardised units; see `scale` and `centre`."""
+        rows = self._kernel.rows(self._encoding.encode(configs))
+        return self._mixture([posterior.predict(rows) for posterior in self.posteriors], observed)
+
+    def _mixture(self, predictions: Sequence[tuple[Array, Array]], observed: bool) -> Mixture:
+        """The mixture of the predictions (mean and variance, without noise) of all members."""
+        means, variances = (np.array(part) for part in zip(*predictions, strict=True))
+        noise = np.array([[posterior.hyper.noise * observed] for posterior in self.posteriors])
+        widened = [factor * variances + noise for factor in self.local_factors]
+        return Mixture(np.tile(means, (len(widened), 1)), np.concatenate(widened))
+
+    def _in_units(self, predictions: Mixture) -> tuple[Array, Array]:
+        """Mean and standard deviation of predictions, in the units of y."""
+        mean, variance = predictions.moments()
+        with np.errstate(over="ignore"):  # values near the largest float may have deviations beyond it
+            return self._fitted.best.transform.inverse(mean), self.scale * np.sqrt(variance)
+
+    @one_blas_thread()
     def effects(self, config: Config) -> list[Effect]:
         """What each component contributes at a configuration; the means add up to the prediction.
 
@@ -92,20 +163,24 @@ class AddTreeGP:
         """
         row = self._kernel.rows(self._encoding.encode([config]))
         effects = [Effect("mean", self.centre, 0.0)]
-        for t in np.flatnonzero(row.active[0]):
-            mean, variance = self.posterior.component(int(t), row)
-            std = self.scale * float(np.sqrt(variance[0]))
-            effects.append(Effect(self._kernel.terms[t].label, self.scale * float(mean[0]), std))
+        for terms in self._kernel.components:
+            if row.active[0, terms[0]]:
+                mixture = self._mixture([posterior.component(terms, row) for posterior in self.posteriors], False)
+                mean, variance = mixture.moments()
+                std = self.scale * float(np.sqrt(variance[0]))
+                effects.append(Effect(self._kernel.terms[terms[0]].label, self.scale * float(mean[0]), std))
         return effects
 
+    @one_blas_thread()
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation of every observation, noise included, predicted from all the others.
 
-        The hyperparameters stay those fitted to all, so it costs one inverse. If the predictions are far from the
-        observed values, do not trust the model. Observations repeated at one configuration predict each other.
+        The hyperparameters stay those fitted to all, so it costs one inverse per draw. If the predictions are far from
+        the observed values, do not trust the model. Observations repeated at one configuration predict each other.
         """
-        mean, variance = self.posterior.leave_one_out()
-        return self._fitted.transform.inverse(mean), self.scale * np.sqrt(variance)
+        found = [(posterior, *posterior.leave_one_out()) for posterior in self.posteriors]
+        without_noise = [(mean, np.maximum(variance - p.hyper.noise, 0.0)) for p, mean, variance in found]
+        return self._in_units(self._mixture(without_noise, True))
 
     @property
     def encoding(self) -> Encoding:
@@ -114,29 +189,42 @@ class AddTreeGP:
 
     @property
     def posterior(self) -> Posterior:
-        """The posterior over encoded rows and standardised values; `scale` and `centre` lead back to y."""
-        return self._fitted.posterior
+        """The posterior over encoded rows and standardised values, given the most probable hyperparameters.
+
+        `scale` and `centre` lead back to y.
+        """
+        return self._fitted.best.posterior
+
+    @property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """The equally probable posteriors that predictions average over, one per draw of the hyperparameters."""
+        return tuple(member.posterior for member in self._fitted.members)
+
+    @property
+    def local_factors(self) -> tuple[float, ...]:
+        """Equally probable factors of the variance at a place, because the function varies more in some places."""
+        return self._fitted.factors
 
     @property
     def scale(self) -> float:
         """Units of y in one unit of the posterior."""
-        return self._fitted.transform.scale
+        return self._fitted.best.transform.scale
 
     @property
     def centre(self) -> float:
         """The y that is zero for the posterior."""
-        return self._fitted.transform.centre
+        return self._fitted.best.transform.centre
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """The fitted amplitudes, lengthscales and noise, for standardised values and parameters in [0, 1]."""
+        """The most probable amplitudes, lengthscales and noise, for standardised values and parameters in [0, 1]."""
         return self.posterior.hyper
 
     @property
-    def _fitted(self) -> Surrogate:
-        if self._surrogate is None:
+    def _fitted(self) -> _Fit:
+        if self._learned is None:
             raise AddTreeError("this AddTreeGP has seen no data; call fit(configs, y) first")
-        return self._surrogate
+        return self._learned
 
 
 def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:

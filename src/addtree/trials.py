@@ -13,7 +13,8 @@ import numpy as np
 
 from addtree._numbers import as_float, is_number, is_whole
 from addtree._types import Array, Config
-from addtree.errors import AddTreeError, TrialError
+from addtree.errors import AddTreeError, ConfigError, TrialError
+from addtree.model.observations import Observations
 from addtree.space.encoding import Encoding
 
 _log = logging.getLogger("addtree")
@@ -30,6 +31,7 @@ class Trial:
     id     its number in the run, from 0
     state  "pending", "done" or "failed"
     value  the value told, if it is done
+    std    the standard error that was told with it
     run    the id of the run that it belongs to
     """
 
@@ -37,6 +39,7 @@ class Trial:
     _config: Mapping[str, Any]
     state: State = "pending"
     value: float | None = None
+    std: float | None = None
     run: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -103,12 +106,12 @@ class TrialLog:
         self.taken.update(self._encoding.keys(row))
         return trial
 
-    def tell(self, trial: Trial, value: float | None) -> Trial:
+    def tell(self, trial: Trial, value: float | None, std: float | None = None) -> Trial:
         """Record the value of a pending trial, or None if it failed. NaN and infinite values count as failures."""
         if value is not None and not math.isfinite(value):
             _log.warning("trial %d has value %r; it is recorded as failed", trial.id, value)
             value = None
-        told = replace(trial, state="failed" if value is None else "done", value=value)
+        told = replace(trial, state="failed") if value is None else replace(trial, state="done", value=value, std=std)
         self._trials[told.id] = told
         self.told.append(told.id)
         return told
@@ -133,14 +136,15 @@ class TrialLog:
             )
         return known
 
-    def observations(self, n: int, *, maximize: bool) -> tuple[Array, Array]:
-        """The first n rows and values told, to be minimised. A failed trial counts as the worst value among them."""
-        X = np.array([self._rows[i] for i in self.told[:n]])
+    def observations(self, n: int | None = None, *, maximize: bool) -> Observations:
+        """The first n values told (by default all), to be minimised. A failed trial counts as the worst of them."""
+        told = [self._trials[i] for i in self.told[:n]]
+        X = np.array([self._rows[trial.id] for trial in told])
         sign = -1.0 if maximize else 1.0  # the one place where maximisation becomes minimisation
-        y = np.array([np.nan if (v := self._trials[i].value) is None else sign * v for i in self.told[:n]])
+        y = np.array([np.nan if trial.value is None else sign * trial.value for trial in told])
         y = np.clip(y, -_HUGE, _HUGE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
-        return X, np.where(np.isnan(y), worst, y)
+        return Observations(X, np.where(np.isnan(y), worst, y), np.array([trial.std or 0.0 for trial in told]))
 
     def best(self, *, maximize: bool) -> Trial:
         """The trial with the best value; of several, the first asked for."""
@@ -154,30 +158,23 @@ class TrialLog:
 
     def to_dict(self) -> dict[str, Any]:
         """The log, for JSON."""
-        trials = [{"config": t.config, "state": t.state, "value": t.value} for t in self.all]
+        trials = [{"config": t.config, "state": t.state, "value": t.value, "std": t.std} for t in self.all]
         return {"run": self.run, "trials": trials, "told": self.told}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any], encoding: Encoding) -> TrialLog:
-        """The log that `to_dict` described; any exception means that the form is damaged."""
+        """The log that `to_dict` described, in a form that `_save_schema` has checked, or a ConfigError."""
         log = cls(encoding)
-        if form["run"] is not None:
-            log.run = str(form["run"])
+        log.run = form["run"] or log.run
         for number, saved in enumerate(form["trials"]):
-            config = encoding.space.validate(saved["config"])
-            log._add(Trial(number, config, _checked_state(saved), saved["value"], log.run))
+            try:
+                config = encoding.space.validate(saved["config"])
+            except ConfigError as error:
+                raise ConfigError(f"trial {number}: {error}") from None
+            value, std = (None if saved[key] is None else float(saved[key]) for key in ("value", "std"))
+            log._add(Trial(number, config, saved["state"], value, std, log.run))
         log.told = [int(i) for i in form["told"]]
-        if sorted(log.told) != [trial.id for trial in log.all if trial.state != "pending"]:
-            raise ValueError("the trials told are not those with a result")
         return log
-
-
-def _checked_state(saved: Mapping[str, Any]) -> State:
-    """The state of a saved trial, which has a value if and only if it is done."""
-    state, value = saved["state"], saved["value"]
-    if state not in ("pending", "done", "failed") or (state == "done") != (is_number(value) and math.isfinite(value)):
-        raise ValueError(f"a trial is {state!r} with value {value!r}")
-    return state  # type: ignore[no-any-return]
 
 
 def checked_value(value: Any) -> float:
@@ -187,3 +184,14 @@ def checked_value(value: Any) -> float:
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
     return as_float(value)
+
+
+def checked_std(std: Any) -> float | None:
+    """The standard error of a value as a float, or a TrialError if it cannot be one."""
+    if std is None:
+        return None
+    if not is_number(std) or not 0.0 <= as_float(std) < math.inf:
+        raise TrialError(
+            f"std={std!r} must be the standard error of the value, a finite number of zero or more, or None"
+        )
+    return as_float(std)

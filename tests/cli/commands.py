@@ -20,6 +20,15 @@ FAST = SPACE + "def objective(config): return config['x'] ** 2 + config.get('k',
 SLOW = "import time\n" + SPACE + "def objective(config):\n    time.sleep(0.05)\n    return config['x'] ** 2\n"
 DEFINE_BY_RUN = "def objective(trial): return trial.suggest_float('x', -1, 1) ** 2\n"
 
+# Runs a command in a process that cannot write files larger than its first argument says: a full disk, on every system.
+LIMITED = """
+import resource, sys
+from addtree.cli import main
+limit = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+main()
+"""
+
 
 def addtree(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run the command line in this process; returns its exit code."""

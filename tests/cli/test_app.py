@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from optuna.trial import TrialState
 
-from tests.cli.commands import FAST, addtree, error_lines, write_task
+from tests.cli.commands import FAST, addtree, error_lines, trials, write_task
 
 COMMANDS = ["run", "status", "best", "export", "suggest", "tell", "report", "explain", "paper"]
 
@@ -35,6 +41,8 @@ BAD_STORAGES = [
     ("unreachable", "postgresql://nobody@127.0.0.1:1/none", "refused"),
     ("corrupt", "sqlite:///corrupt.db", "file is not a database"),
     ("not a URL", "nosuch://x/y", "is not a storage URL"),
+    ("bad port", "postgresql://nobody@127.0.0.1:port/none", "is not a storage URL"),
+    ("port out of range", "postgresql://nobody@127.0.0.1:99999/none", "invalid port number"),
     ("folder missing", "sqlite:///no/such/folder/x.db", "unable to open database file"),
     ("not writable", "sqlite:////proc/x.db", "unable to open database file"),
 ]
@@ -53,7 +61,135 @@ def test_bad_storages(
     assert Path("corrupt.db").read_bytes() == b"this is not a database" * 100
 
 
-def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    url = "postgresql://me:secret@127.0.0.1:1/none"
-    assert addtree("status", "--storage", url, monkeypatch=monkeypatch) == 3
-    assert "secret" not in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "--storage", "postgresql://me:s3cret@127.0.0.1:1/none"],
+        ["status", "postgresql://me:s3cret@127.0.0.1:1/none"],  # the option was forgotten
+        ["status", "lab", "postgresql://me:s3cret@127.0.0.1:1/none"],
+        ["status", "--storag=postgresql://me:s3cret@127.0.0.1:1/none"],
+        ["postgresql://me:s3cret@127.0.0.1:1/none"],
+    ],
+)
+def test_a_password_is_not_shown(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree(*arguments, monkeypatch=monkeypatch) in (2, 3, 4)
+    shown = capsys.readouterr()
+    assert len(error_lines(shown.err)) == 1
+    assert "s3cret" not in shown.err + shown.out
+
+
+# ---------------------------------------------------------------------- damaged data
+
+DAMAGE = [
+    "UPDATE trial_params SET distribution_json = 'garbage'",
+    "UPDATE trial_params SET distribution_json = '{}'",
+    "UPDATE trial_params SET param_value = 'many'",
+    "UPDATE trials SET state = 'nonsense'",
+    "UPDATE trials SET number = NULL",
+    "UPDATE trials SET datetime_start = 'yesterday'",
+    "UPDATE trial_values SET value_type = 'nonsense'",
+    "UPDATE trial_values SET value = 'much'",
+    "UPDATE studies SET study_name = x'ff'",
+    "UPDATE study_directions SET direction = 'sideways'",
+    "UPDATE study_user_attributes SET value_json = '{'",
+    "UPDATE study_user_attributes SET value_json = '[1]'",
+    "UPDATE trial_system_attributes SET value_json = 'nonsense'",
+    "UPDATE trial_system_attributes SET value_json = '3'",
+    "UPDATE version_info SET schema_version = 99",
+    "UPDATE alembic_version SET version_num = 'v99'",
+    "DELETE FROM study_directions",
+    "DELETE FROM studies",
+    "DROP TABLE trials",
+]
+
+
+@pytest.mark.parametrize("statement", DAMAGE)
+def test_a_damaged_database_is_one_line(
+    statement: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree("run", write_task(FAST), "--trials", "5", "--seed", "0", monkeypatch=monkeypatch) == 0
+    with contextlib.closing(sqlite3.connect("addtree.db")) as database:
+        database.execute(statement)
+        database.commit()
+    capsys.readouterr()
+    for arguments in (["status"], ["best", "task"], ["export"], ["suggest", "task"], ["explain", "task"]):
+        code = addtree(*arguments, monkeypatch=monkeypatch)
+        errors = capsys.readouterr().err
+        assert code in (0, 3, 4), errors
+        assert len(error_lines(errors)) == (code != 0), errors
+
+
+def test_the_trials_of_a_study_with_a_damaged_space_can_be_exported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree("run", write_task(FAST), "--trials", "5", "--seed", "0", monkeypatch=monkeypatch) == 0
+    with contextlib.closing(sqlite3.connect("addtree.db")) as database:
+        database.execute("""UPDATE study_user_attributes SET value_json = '"{}]"' WHERE key = 'addtree:space'""")
+        database.commit()
+    capsys.readouterr()
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert addtree("run", "task.py", monkeypatch=monkeypatch) == 4
+    assert "the stored space of study 'task' is damaged" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- output, interrupts, unexpected errors
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "addtree.cli", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
+def test_a_full_output_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("space.json").write_text('{"x": {"type": "real", "low": 0, "high": 1}}')
+    for arguments in (["status"], ["export", "lab"], ["suggest", "lab", "--space", "space.json"]):
+        if arguments[0] == "export":
+            assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+        with open("/dev/full", "w") as full:
+            process = start(*arguments, stdout=full)
+            _, errors = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert errors == "addtree: the output cannot be written: No space left on device\n"
+    running = [t.number for t in trials("lab") if t.state == TrialState.RUNNING]
+    assert running == [0]  # a suggestion that nobody saw is withdrawn
+    assert addtree("export", "lab", "-o", "/dev/full", monkeypatch=monkeypatch) == 4  # neither .csv nor .json
+    assert addtree("report", "lab", "-o", "/dev/full", monkeypatch=monkeypatch) == 2
+    assert "/dev/full cannot be written: No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["status", "export"])
+def test_a_closed_pipe_is_silent(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert addtree("run", write_task(FAST), "--trials", "3", monkeypatch=monkeypatch) == 0
+    reading, writing = os.pipe()
+    process = start(command, stdout=writing)
+    os.close(reading)
+    os.close(writing)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (141, "")
+
+
+def test_an_interrupt_is_one_line() -> None:
+    Path("slow.py").write_text("import sys, time\nprint('here', file=sys.stderr, flush=True)\ntime.sleep(60)\n")
+    process = start("suggest", "lab", "--space", "slow.py")
+    assert process.stderr is not None
+    assert process.stderr.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "addtree: interrupted\n")
+
+
+def test_an_unexpected_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("odd.py").write_text(
+        "import addtree as at\n"
+        "class Odd(at.Space):\n"
+        "    def to_dict(self): raise TypeError('odd\\nspace')\n"
+        "space = Odd(x=at.Real(0, 1))\n"
+        "def objective(config): return 0.0\n"
+    )
+    assert addtree("suggest", "lab", "--space", "odd.py", monkeypatch=monkeypatch) == 70
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("addtree: unexpected error: TypeError: odd space (odd.py, line 3)")

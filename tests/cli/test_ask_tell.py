@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
 
+from addtree.study.storage import storage_at
+from addtree.study.studies import load_study
+from addtree.study.tickets import claim
 from tests.cli.commands import DEFINE_BY_RUN, addtree, trials, write_task
 
 
@@ -61,6 +65,25 @@ def test_a_study_without_a_declared_space_has_no_suggestions(
     assert addtree("suggest", "task", monkeypatch=monkeypatch) == 4
     assert "study 'task' has no declared space to suggest from" in capsys.readouterr().err
     assert len(trials()) == 2
+
+
+def test_a_trial_that_a_worker_runs_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    with storage_at("addtree.db") as storage:
+        study = load_study(storage, "lab")
+        assert claim(study, 2) is not None
+        capsys.readouterr()
+        for value in ("0.5", "--failed"):
+            assert addtree("tell", "lab", "1", value, monkeypatch=monkeypatch) == 4
+            (line,) = capsys.readouterr().err.splitlines()
+            assert f"trial 1 of study 'lab' is being run by process {os.getpid()} on" in line
+        assert study.trials[1].state == TrialState.RUNNING
+        owner = study.trials[1].system_attrs["addtree:owner"]
+        storage.set_trial_system_attr(study.trials[1]._trial_id, "addtree:owner", {**owner, "since": "1"})
+    assert addtree("tell", "lab", "1", "0.5", monkeypatch=monkeypatch) == 0  # its worker is dead
+    assert addtree("tell", "lab", "0", "0.5", monkeypatch=monkeypatch) == 0
 
 
 def test_initial_configurations_are_suggested_first(

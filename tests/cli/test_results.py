@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from addtree import Real, Space
 from addtree.study.storage import storage_at
 from addtree.study.studies import open_study
 from addtree.study.tickets import claim, release
-from tests.cli.commands import FAST, SPACE, addtree, error_lines, finished, write_task
+from tests.cli.commands import FAST, LIMITED, SPACE, addtree, error_lines, finished, write_task
 
 FAILS_IN_B = SPACE + "def objective(config): return config['x'] if config['model'] == 'a' else 1 / 0\n"
 
@@ -65,6 +67,20 @@ def test_export_refuses_other_files(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "must end in .csv or .json" in capsys.readouterr().err
     assert addtree("export", "-o", "no/such/folder/out.csv", monkeypatch=monkeypatch) == 3
     assert "cannot be written: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_study")
+@pytest.mark.parametrize("file", ["out.csv", "out.json", "out.html"])
+def test_a_full_disk_leaves_the_old_file_alone(file: str) -> None:
+    pytest.importorskip("resource", reason="a limit on the size of files needs POSIX")
+    Path(file).write_text("old")
+    command = [sys.executable, "-c", LIMITED, "500", "report" if file.endswith("html") else "export", "-o", file]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == (2 if file.endswith("html") else 3)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"addtree: {file} cannot be written: File too large")
+    assert Path(file).read_text() == "old"
+    assert {path.name for path in Path().iterdir()} - {"__pycache__"} == {"task.py", "addtree.db", file}
 
 
 def test_failures_are_exported_with_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:

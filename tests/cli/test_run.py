@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import optuna
 import pytest
 
-from tests.cli.commands import DEFINE_BY_RUN, FAST, SLOW, SPACE, addtree, error_lines, finished, trials, write_task
+from addtree.study.storage import storage_at
+from tests.cli.commands import (
+    DEFINE_BY_RUN,
+    FAST,
+    LIMITED,
+    SLOW,
+    SPACE,
+    addtree,
+    error_lines,
+    finished,
+    trials,
+    write_task,
+)
 
 
 def test_the_number_of_trials_is_a_total(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +94,110 @@ def test_a_foreign_study_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     foreign.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
     assert addtree("run", write_task(FAST), "--trials", "9", monkeypatch=monkeypatch) == 4
     assert "not made by addtree" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--seed", "-1"],
+        ["--seed", "0.5"],
+        ["--timeout", "-1"],
+        ["--timeout", "nan"],
+        ["--workers", "0"],
+        ["--study", "\0"],
+    ],
+)
+def test_a_bad_option_stores_nothing(
+    option: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task(FAST)
+    assert addtree("run", file, "--trials", "3", *option, monkeypatch=monkeypatch) == 2
+    assert len(error_lines(capsys.readouterr().err)) == 1
+    with storage_at("addtree.db") as storage:
+        assert optuna.get_all_study_names(storage) == []
+    assert addtree("run", file, "--trials", "3", monkeypatch=monkeypatch) == 0
+    assert len(finished()) == 3
+
+
+def test_a_bad_stored_seed_is_repaired_by_a_good_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Earlier versions stored the seed before they noticed that it was bad."""
+    file = write_task(FAST)
+    assert addtree("run", file, "--trials", "2", monkeypatch=monkeypatch) == 0
+    with storage_at("addtree.db") as storage:
+        optuna.load_study(study_name="task", storage=storage).set_user_attr("addtree:seed", -1)
+    capsys.readouterr()
+    for arguments in (["run", file, "--trials", "3"], ["suggest", "task"]):
+        assert addtree(*arguments, monkeypatch=monkeypatch) == 4
+        assert "study 'task' has the stored seed -1" in capsys.readouterr().err
+    for command in ("status", "best", "export", "explain"):
+        assert addtree(command, "task", monkeypatch=monkeypatch) == 0
+    assert len(trials()) == 2  # no running trial is left behind
+    assert addtree("run", file, "--trials", "3", "--seed", "0", monkeypatch=monkeypatch) == 0
+    assert addtree("run", file, "--trials", "4", monkeypatch=monkeypatch) == 0
+    assert addtree("suggest", "task", monkeypatch=monkeypatch) == 0
+
+
+@pytest.mark.parametrize(("storage", "limit"), [("s.journal", 9_000), ("s.db", 120_000)])
+def test_a_full_disk_loses_nothing(storage: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("resource", reason="a limit on the size of files needs POSIX")
+    write_task(FAST)
+    command = [sys.executable, "-c", LIMITED, str(limit), "run", "task.py", "--storage", storage]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 3, result.stderr
+    (line,) = error_lines(result.stderr)
+    assert f"storage {storage}: " in line
+    assert "Traceback" not in result.stderr
+    with storage_at(storage) as opened:
+        before = [t.params for t in optuna.load_study(study_name="task", storage=opened).trials if t.values]
+    assert before
+    total = str(len(before) + 3)
+    assert addtree("run", "task.py", "--storage", storage, "--trials", total, monkeypatch=monkeypatch) == 0
+    with storage_at(storage) as opened:
+        after = [t.params for t in optuna.load_study(study_name="task", storage=opened).trials if t.values]
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 3
+
+
+def test_labels_are_shown_literally(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rich would read the label as markup, and UTF-8 has no lone surrogates."""
+    file = write_task(
+        "import addtree as at\n"
+        "space = at.Space(x=at.Real(0, 1), model=at.Choice({'[/b]\\ud800': at.Space(), 'b': at.Space()}))\n"
+        "def objective(config):\n"
+        "    if config['model'] == 'b': raise ValueError('[/b] \\udcff')\n"
+        "    return config['x']\n"
+    )
+    arguments = ["run", file, "--trials", "8", "--seed", "0", "--study", "[/study]"]
+    assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+    shown = capsys.readouterr()
+    assert "the last failure: ValueError: [/b] \\udcff" in shown.out
+    assert "[/b]\\ud800" in shown.err
+    for arguments in (
+        ["status"],
+        ["best"],
+        ["explain"],
+        ["export"],
+        ["export", "-o", "t.csv"],
+        ["report", "-o", "r.html"],
+    ):
+        assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+        capsys.readouterr()
+    assert "[/b]\\ud800" in Path("t.csv").read_text(encoding="utf-8")
+    assert "[/b]\\ud800" in Path("r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["x\ud800", "x\0"])
+def test_names_that_no_storage_can_hold_are_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task(f"import addtree as at\nspace = at.Space({{{name!r}: at.Real(0, 1)}})\nobjective = len\n")
+    assert addtree("run", file, monkeypatch=monkeypatch) == 2
+    (line,) = error_lines(capsys.readouterr().err)
+    assert "rename it" in line
+    with storage_at("addtree.db") as storage:
+        assert optuna.get_all_study_names(storage) == []
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

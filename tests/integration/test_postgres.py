@@ -20,6 +20,7 @@ from optuna.trial import TrialState
 
 from addtree.study.storage import storage_at
 from addtree.study.tickets import is_lost
+from tests.cli.commands import addtree, write_task
 
 TASK = """
 import addtree as at
@@ -112,6 +113,26 @@ def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:
         again = [t for t in finished if t.system_attrs.get("addtree:retry_of") == lost.number]
         assert len(again) == 1
         assert lost.params.items() <= again[0].params.items()
+
+
+def test_a_database_without_an_encoding_works(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server in the C locale creates databases in SQL_ASCII, for which psycopg returns bytes by default."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    monkeypatch.chdir(tmp_path)
+    label = "grün ☃ \ud800"
+    write_task(TASK.replace("a=at.Space()", f"**{{{label!r}: at.Space()}}").replace('config["model"] == "a"', "0"))
+    storage = url.removesuffix("/postgres") + "/ascii"
+    arguments = ["run", "task.py", "--study", "grün ☃", "--storage", storage, "--trials", "12", "--seed", "0"]
+    assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+    with storage_at(storage) as opened:
+        trials = optuna.load_study(study_name="grün ☃", storage=opened).trials
+    assert {t.params["model"] for t in trials} == {label, "b"}
+    with psycopg.connect(f"{storage}?client_encoding=utf8", autocommit=True) as connection:
+        connection.execute("UPDATE studies SET study_name = convert_from('\\xff', 'SQL_ASCII')")
+    assert addtree("status", "--storage", storage, monkeypatch=monkeypatch) == 3
 
 
 def claimed(trial: optuna.trial.FrozenTrial) -> bool:

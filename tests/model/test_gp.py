@@ -17,11 +17,11 @@ def test_a_flat_space_is_the_gp_of_scikit_learn(covariance):
     encoding, k = build(FLAT, covariance)
     rows, z = data(encoding, k, 15, 0)
     lengthscales, noise = np.array([0.3, 0.7, 1.1]), 1e-3
-    amplitudes = np.array([1.7, 0.6])[: len(k.terms)]
-    hyper = Hyperparameters(amplitudes, lengthscales, noise)
+    amplitudes = np.array([{"main": 1.7, "path": 1.7, "interaction": 0.6}.get(term.kind, 1e-300) for term in k.terms])
+    hyper = Hyperparameters(amplitudes, lengthscales, noise)  # scikit-learn has no trends
     scaled = np.sqrt(3.0) * lengthscales  # r² is divided by the number of columns
     kernel = ConstantKernel(1.7) * RBF(scaled)
-    if len(k.terms) == 2:
+    if k.of_kind("interaction"):
         kernel = kernel + ConstantKernel(0.6) * Matern(scaled, nu=2.5)
     reference = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(rows.X, z)
     queries = k.rows(encoding.sample(20, np.random.default_rng(1)))
@@ -29,7 +29,7 @@ def test_a_flat_space_is_the_gp_of_scikit_learn(covariance):
     expected_mean, expected_std = reference.predict(queries.X, return_std=True)
     np.testing.assert_allclose(mean, expected_mean, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(np.sqrt(variance), expected_std, rtol=1e-5, atol=1e-6)
-    value = Likelihood(GramMatrix(k, rows)).value_and_gradient(hyper, z)[0]
+    value = Likelihood(GramMatrix(k, rows)).value_and_gradient(hyper, z, np.full(15, noise))[0]
     assert value == pytest.approx(reference.log_marginal_likelihood_value_, rel=1e-9)
 
 
@@ -41,14 +41,14 @@ def test_the_gradient_of_the_likelihood_is_that_of_scikit_learn():
     reference = GaussianProcessRegressor(kernel, alpha=1e-2, optimizer=None).fit(rows.X, z)
     _, gradient = reference.log_marginal_likelihood(reference.kernel_.theta, eval_gradient=True)
     hyper = Hyperparameters(np.array([1.7]), lengthscales, 1e-2)
-    _, by_amplitude, by_scale, _, _ = Likelihood(GramMatrix(k, rows)).value_and_gradient(hyper, z)
+    _, by_amplitude, by_scale, _, _ = Likelihood(GramMatrix(k, rows)).value_and_gradient(hyper, z, np.full(12, 1e-2))
     np.testing.assert_allclose(np.concatenate([by_amplitude, by_scale]), gradient, rtol=1e-6)
 
 
 def test_without_noise_the_posterior_goes_through_the_data():
     encoding, k = build(FLAT, "additive+interactions")
     rows, z = data(encoding, k, 10, 0)
-    posterior = Posterior.from_data(k, Hyperparameters(np.ones(2), np.full(3, 0.3), 1e-10), rows, z)
+    posterior = Posterior.from_data(k, Hyperparameters(np.ones(len(k.terms)), np.full(3, 0.3), 1e-10), rows, z)
     mean, variance = posterior.predict(rows)
     np.testing.assert_allclose(mean, z, atol=1e-5)
     assert np.all(variance < 1e-5)

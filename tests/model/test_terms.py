@@ -34,6 +34,7 @@ def test_additive_has_one_smooth_term_per_vertex():
 def test_interactions_read_all_above_and_options_have_offsets():
     a, b = ("c", 0), ("c", 1)
     assert described(TREE, "additive+interactions") - described(TREE, "additive") == {
+        *(("trend", (name,), (), True) for name in "xyz"),
         ("offset", (), (a,), True),
         ("offset", (), (b,), True),
         ("offset", (), (("d", 0),), True),

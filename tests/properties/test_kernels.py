@@ -36,7 +36,7 @@ def test_gram_is_symmetric_and_positive_semidefinite(space, covariance, seed):
     _, k, rows, hyper, K = gram(space, covariance, 9, seed)
     np.testing.assert_array_equal(K, K.T)
     assert np.linalg.eigvalsh(K).min() > -1e-9 * max(1.0, np.trace(K))
-    np.testing.assert_allclose(np.diagonal(K), k.variance(hyper, rows.active), rtol=1e-12)
+    np.testing.assert_allclose(np.diagonal(K), k.variance(hyper, rows.basis), rtol=1e-12)
 
 
 @given(spaces(), covariances, seeds)
@@ -66,9 +66,15 @@ def test_gram_equals_the_sum_over_terms_written_as_a_double_loop(space, covarian
         names = [(encoding.names[j], low, high) for j, low, high in term.gate]
         return all(n in config and low <= encoding.encode_value(n, config[n]) <= high for n, low, high in names)
 
+    def phi(term, config):
+        t = 2.0 * code(config, encoding.names[term.columns[0]]) - 1.0
+        return np.sqrt(3.0) * t if term.degree == 1 else np.sqrt(5.0) * (3.0 * t**2 - 1.0) / 2.0
+
     def kappa(t, one, other):
         term, r2 = k.terms[t], 0.0
-        for column, scale in zip(term.columns, term.scales, strict=True):
+        if term.degree is not None:
+            return phi(term, one) * phi(term, other) if term.degree else 1.0
+        for column, scale in term.reads:
             u, v = code(one, encoding.names[column]), code(other, encoding.names[column])
             delta2 = float(u != v) if isinstance(u, str) else (u - v) ** 2
             r2 += delta2 / hyper.lengthscales[scale] ** 2 / len(term.columns)
@@ -141,7 +147,10 @@ def test_gradient_of_gram_by_hyperparameters(space, covariance, seed):
     theta = np.log(np.concatenate([hyper.amplitudes, hyper.lengthscales]))
     g = GramMatrix(k, rows)
     pull_back = g.pairs(hyper)[2]
-    analytic = np.concatenate(pull_back(2.0 * W[g.i, g.j], np.diagonal(W)))  # a pair stands twice in K
+    by_amplitude, by_scale = pull_back(2.0 * W[g.i, g.j], np.diagonal(W))  # a pair stands twice in K
+    assert not by_amplitude[k.linear].any()
+    by_amplitude[k.linear] = hyper.amplitudes[k.linear] * np.einsum("il,ij,jl->l", g.basis, W, g.basis)
+    analytic = np.concatenate([by_amplitude, by_scale])
     np.testing.assert_allclose(analytic, differences(value, theta), rtol=1e-5, atol=1e-7)
 
 
@@ -153,17 +162,18 @@ def test_points_equal_cross_and_their_gradient_finite_differences(space, covaria
     queries = k.rows(X)
     points = MovingPoints(k, hyper, rows, X, queries.active)
     moved = np.where(encoding.is_numeric, np.clip(X + 0.1 * rng.normal(size=X.shape), 0, 1), X)
-    K, pull_back = points.value(moved)
+    K, variance, pull_back = points.value(moved)
     np.testing.assert_allclose(K, CrossCovariance(k, hyper, rows).value(k.rows(moved)), atol=1e-7)
-    np.testing.assert_allclose(points.variance, k.variance(hyper, queries.active), rtol=1e-12)
-    W = rng.normal(size=K.shape)
-    by_position = pull_back(W)
+    np.testing.assert_allclose(variance, k.variance(hyper, k.rows(moved).basis), rtol=1e-12)
+    W, w = rng.normal(size=K.shape), rng.normal(size=len(K))
+    by_position = pull_back(W, w)
     free = np.flatnonzero((encoding.is_numeric & ~np.isnan(moved)).ravel())
 
     def value(entries):
         Z = moved.ravel().copy()
         Z[free] = entries
-        return np.sum(W * points.value(Z.reshape(moved.shape))[0])
+        K, variance, _ = points.value(Z.reshape(moved.shape))
+        return np.sum(W * K) + w @ variance
 
     analytic = by_position.ravel()[free]
     np.testing.assert_allclose(analytic, differences(value, moved.ravel()[free]), rtol=1e-4, atol=1e-6)
@@ -176,8 +186,9 @@ def test_only_counted_terms_count_for_a_point(space, covariance, seed):
     X = encoding.sample(len(k.terms), np.random.default_rng(seed))
     queries = k.rows(X)
     counted = np.eye(len(k.terms), dtype=bool) & queries.active
-    K, _ = MovingPoints(k, hyper, rows, X, counted).value(X)
+    K, variance, _ = MovingPoints(k, hyper, rows, X, counted).value(X)
     alone = queries.only(np.eye(len(k.terms), dtype=bool))  # term t in query t
+    np.testing.assert_allclose(variance, k.variance(hyper, alone.basis), rtol=1e-12)
     np.testing.assert_allclose(K, CrossCovariance(k, hyper, rows).value(alone), atol=1e-7)
 
 
@@ -190,7 +201,7 @@ def test_values_of_inactive_parameters_change_nothing(space, covariance, seed):
     features = rows.features.copy()
     for j, columns in enumerate(k._feature_columns):
         features[np.ix_(inactive[:, j], columns)] = rng.random((int(inactive[:, j].sum()), len(columns)))
-    filled = Rows(X, rows.active, features)
+    filled = Rows(X, rows.active, rows.basis, features)
     np.testing.assert_array_equal(GramMatrix(k, filled).value(hyper), K)
     np.testing.assert_array_equal(
         CrossCovariance(k, hyper, filled).value(filled), CrossCovariance(k, hyper, rows).value(rows)
@@ -203,7 +214,7 @@ def test_values_of_inactive_parameters_change_nothing_in_interactions_of_a_tree(
     encoding, k, rows, hyper, K = gram(space, "additive+interactions", 8, seed)
     inactive = np.isnan(encoding.encode(sample(space, 8, seed)))
     X = np.where(inactive, np.random.default_rng(seed).random(rows.X.shape), rows.X)
-    np.testing.assert_array_equal(GramMatrix(k, Rows(X, rows.active, rows.features)).value(hyper), K)
+    np.testing.assert_array_equal(GramMatrix(k, Rows(X, rows.active, rows.basis, rows.features)).value(hyper), K)
 
 
 @given(spaces(), covariances, seeds)

@@ -12,6 +12,7 @@ import pytest
 from addtree.problems import interaction
 from addtree.report import Record, build, write_page
 from tests.report.hostile import HOSTILE, hostile_report
+from tests.report.test_html import SECTIONS
 from tests.strategies import sample
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
@@ -79,7 +80,7 @@ def opened(browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -
 def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int, dark: bool) -> None:
     view, wrong = opened(browser, page_file, width=width, dark=dark)
     assert wrong == []
-    for key in ("best", "progress", "branches", "trust", "why", "variance", "effects", "options", "interactions"):
+    for key in SECTIONS:
         assert view.locator(f"section#{key}").is_visible(), key
     assert view.locator("section#failures").is_visible()
     assert view.evaluate("document.documentElement.scrollWidth") == width  # nothing is wider than the page
@@ -87,6 +88,9 @@ def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int
     assert tree["height"] > 150
     assert view.locator("#tree li.option").count() == 6
     assert view.locator("#tree .whisker circle").count() == 6
+    assert view.locator("#optima .plot path.point").count() >= 6
+    assert view.locator("#optima tbody tr").count() == 3 + 6  # a title per choice, a row per option
+    assert view.locator("#optima td.detail").first.is_visible() == (width > 560)
     curve = view.locator("#effects .plot path.js-line").first
     assert curve.bounding_box()["width"] > 100
     background = view.evaluate("getComputedStyle(document.body).backgroundColor")

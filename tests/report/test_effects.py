@@ -14,6 +14,7 @@ import addtree as at
 from addtree.problems import interaction, synthetic
 from addtree.report import build
 from addtree.report.axes import make_axis
+from addtree.report.effects import Effects
 from tests.report.cases import effects_of, evaluated, fitted, smooth
 from tests.strategies import sample, seeds, spaces
 
@@ -87,6 +88,19 @@ def test_the_effect_of_an_option_is_the_truth() -> None:
     curve = report.learned.curves["x1"]  # offsets (0.1 + 0.2) / 2 and (0.3 + 0.4) / 2; the rest is equal on average
     assert curve.mean == pytest.approx([-0.1, 0.1], abs=0.005)
     assert report.learned.curves["x2"].mean == pytest.approx([-0.05, 0.05], abs=0.005)
+
+
+def test_a_curve_averages_over_the_draws_of_the_hyperparameters() -> None:
+    space = at.Space(c=at.Choice(a=at.Space(), b=at.Space()))
+    configs = [{"c": option} for option in "aab"]
+    gp = at.AddTreeGP(space).fit(configs, [0.0, 0.3, 1.0], draws=5)
+    rows = gp.posterior.kernel.rows(gp.encoding.encode([{"c": "a"}, {"c": "b"}]))
+    found = [posterior.sums(np.array([[0.5, -0.5]]), rows) for posterior in gp.posteriors]
+    means, variances = np.array([mean[0] for mean, _ in found]), np.array([float(cov[0, 0]) for _, cov in found])
+    curve = Effects(gp, gp.encoding.encode(configs)).curve("c")
+    assert curve.mean[0] == pytest.approx(gp.scale * np.mean(means))
+    expected = np.mean(gp.local_factors) * np.mean(variances) + np.var(means)
+    assert curve.std[0] == pytest.approx(gp.scale * np.sqrt(expected))
 
 
 # ---------------------------------------------------------------------- identities

@@ -13,13 +13,27 @@ import pytest
 import addtree as at
 from addtree.problems import synthetic
 from addtree.report import Record, build, write
+from addtree.report.format import number
 from addtree.report.html import render
+from addtree.report.text import explain
 from benchmarks.report_size import LIMIT_MB, large
 from tests.report.cases import evaluated, paper_trials
 from tests.report.hostile import HOSTILE, hostile_report
 from tests.strategies import sample
 
-SECTIONS = {"best", "progress", "branches", "trust", "why", "variance", "effects", "options", "interactions", "table"}
+SECTIONS = {
+    "best",
+    "progress",
+    "branches",
+    "trust",
+    "optima",
+    "why",
+    "variance",
+    "effects",
+    "options",
+    "interactions",
+    "table",
+}
 TAGS = (
     "html head meta title style body main header nav section script h1 h2 h3 p a div dl dt dd span b i ul li svg line "
     "circle polyline figure figcaption table thead tbody tr th td button input select option"
@@ -74,6 +88,21 @@ def test_the_star_marks_the_path_of_the_best_configuration() -> None:
     assert not re.search(r'class="label">a <span class="star"', html)
 
 
+def test_the_trust_and_the_optima_are_in_words() -> None:
+    report = build(synthetic().space, paper_trials(25))
+    page = Page(render(report))
+    assert report.learned is not None
+    trust, choices = report.learned.trust, report.learned.optima
+    assert trust.verdict in page.text
+    assert f"{trust.coverage_95:.0%} inside their 95 % intervals" in page.text
+    assert [choice.choice for choice in choices] == ["x1", "x2", "x3"]
+    assert "x2 where x1 = 0" in page.text
+    for choice in choices:
+        for option in choice.options:
+            assert option.verdict in page.text
+            assert number(option.median) in page.text
+
+
 def test_hostile_names_labels_and_messages_are_text() -> None:
     html = render(hostile_report())
     page = Page(html)
@@ -117,6 +146,7 @@ def test_a_space_without_choices() -> None:
     space = at.Space(x=at.Real(0, 1), k=at.Integer(1, 3), c=at.Categorical(["u", "v"]))
     page = Page(render(build(space, evaluated(space, lambda c: c["x"] ** 2 + c["k"], 15))))
     assert "options" not in page.ids
+    assert "optima" not in page.ids
     assert "effects" in page.ids
 
 
@@ -126,7 +156,7 @@ def test_equal_values_and_extreme_values() -> None:
     for scale in (1e300, 1e-300):
         wide = build(space, evaluated(space, lambda c, scale=scale: scale * c["x"], 8))
         assert wide.learned is not None
-        assert math.isfinite(wide.learned.loo.explained)
+        assert math.isfinite(wide.learned.trust.explained)
         assert "effects" in Page(render(wide)).ids
 
 
@@ -137,6 +167,58 @@ def test_a_large_report_is_small_enough(tmp_path: Path) -> None:
     known = [{**t, "state": "done" if i < 60 else "pruned"} for i, t in enumerate(known)]
     write(tmp_path / "large.html", space, known)
     assert (tmp_path / "large.html").stat().st_size < LIMIT_MB * 1e6
+
+
+def no_constant(name: str) -> float:
+    raise AssertionError(f"JSON has no {name}")
+
+
+def strict_figures(page: str) -> list[dict[str, object]]:
+    """The figures in a page; fails if they are not JSON that a browser accepts."""
+    text = next(script for script in Page(page).scripts if script.startswith("["))
+    found: list[dict[str, object]] = json.loads(text, parse_constant=no_constant)
+    return found
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0, 4.0, 5.0], [2.0] * 5])
+def test_an_empty_space(values: list[float]) -> None:
+    known = [Record(i, {}, "done", value) for i, value in enumerate(values)]
+    known.append(Record(len(values), {}, "failed", error="boom"))
+    report = build(at.Space(), known)
+    assert report.notes
+    assert report.tallies[0].tried == len(known)
+    assert {"best", "branches", "table"} <= Page(render(report)).ids
+    strict_figures(render(report))
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("size", [1.7e308, 1e-310])
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_values_that_arithmetic_cannot_handle(size: float, maximize: bool, mixed: bool) -> None:
+    space = at.Space(x=at.Real(-1, 1), model=at.Choice(a=at.Space(), b=at.Space(k=at.Integer(1, 9))))
+    configs = sample(space, 16, 0)
+    values = [config["x"] if mixed and i % 3 == 0 else size * (-1) ** i for i, config in enumerate(configs)]
+    known = [Record(i, config, "done", value) for i, (config, value) in enumerate(zip(configs, values, strict=True))]
+    report = build(space, known, maximize=maximize)
+    page = render(report)
+    strict_figures(page)
+    for text in (Page(page).text, explain(report)):
+        assert not re.search(r"\b(nan|inf)\b", text)
+    assert not re.search(r'points="[^"]*(nan|inf)', page)
+    if size > 1:
+        assert any("count as ±1e+300" in note for note in report.notes)
+
+
+def test_lone_surrogates(tmp_path: Path) -> None:
+    space = at.Space(x=at.Real(0, 1), c=at.Choice({"a\ud800": at.Space(), "b": at.Space()}))
+    known = [Record(i, c, "done", float(c["x"])) for i, c in enumerate(sample(space, 8, 0))]
+    known.append(Record(8, known[0].config, "failed", error="bad \udcff"))
+    write(tmp_path / "report.html", space, known, title="title \ud800")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "title \\ud800" in page
+    assert "bad \\udcff" in page
+    strict_figures(page)
 
 
 def test_numbers_that_open_parameters_and_constants_are_in_the_tree() -> None:

@@ -22,7 +22,8 @@ def test_shares_add_up_to_one(space: at.Space, seed: int) -> None:
     values = iter(np.random.default_rng(seed).normal(size=12))
     effects, _ = effects_of(space, lambda _: next(values), 12, seed, noise=0.05)
     assert math.fsum(s.share for s in shares(effects)) == pytest.approx(1, abs=1e-6)
-    np.testing.assert_allclose(effects.term_means.sum(axis=0), effects.posterior.means(), atol=1e-6)
+    explained = effects.posterior.z - effects.residuals
+    np.testing.assert_allclose(effects.term_means.sum(axis=0), explained, atol=1e-6)
 
 
 def test_interactions_are_found_where_they_are() -> None:

@@ -25,6 +25,27 @@ def test_figures_show_the_numbers_of_the_report() -> None:
     assert report.learned.best.expectation + sum(steps.x) == pytest.approx(report.learned.best.observed)
 
 
+def test_optima_show_the_belief_and_the_best_seen() -> None:
+    report = build(synthetic().space, paper_trials(20))
+    assert report.learned is not None
+    choice = report.learned.optima[0]
+    seen, belief = plots.optima(choice).data
+    assert list(seen.x) == pytest.approx([option.best for option in choice.options], rel=1e-5)
+    assert list(belief.x) == pytest.approx([option.median for option in choice.options], rel=1e-5)
+    ends = [x + d for x, d in zip(belief.x, belief.error_x.array, strict=True)]
+    assert ends == pytest.approx([option.high for option in choice.options], rel=1e-4, abs=1e-6)
+    untried = replace(choice, options=(replace(choice.options[0], best=None), *choice.options[1:]))
+    assert len(plots.optima(untried).data[0].x) == len(choice.options) - 1
+
+
+def test_cross_validation_shows_every_trial() -> None:
+    report = build(synthetic().space, paper_trials(20))
+    assert report.learned is not None
+    points = plots.cross_validation(report.learned.trust).data[1]
+    assert list(points.y) == pytest.approx([trial.value for trial in report.trials], rel=1e-5)
+    assert list(points.error_x.array) == pytest.approx(report.learned.trust.margin, rel=1e-5)
+
+
 def test_small_shares_are_summed_up() -> None:
     parts = [Share(f"p{i}", "vertex", 0.0009) for i in range(100)]
     figure = plots.shares([Share("large", "choice", 0.9), *parts, Share("unexplained", "unexplained", 0.01)])

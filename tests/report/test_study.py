@@ -12,6 +12,7 @@ import addtree as at
 from addtree import cli
 from addtree.errors import StudyError
 from addtree.report.study import build_study
+from addtree.study.studies import open_study
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,17 @@ def test_several_objectives_are_refused() -> None:
     study = optuna.create_study(directions=["minimize", "minimize"])
     with pytest.raises(StudyError, match="several objectives"):
         build_study(study)
+
+
+def test_a_trial_that_does_not_fit_the_space_counts_as_failed() -> None:
+    space = at.Space(x=at.Real(0, 1), y=at.Real(0, 1))
+    study = open_study(optuna.storages.InMemoryStorage(), "s", space, seed=0)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1), n_trials=5)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    report = build_study(study)
+    assert [trial.state for trial in report.trials] == ["done"] * 5 + ["failed"]
+    assert "its stored parameters do not fit the space" in str(report.trials[5].error)
+    assert report.learned is not None
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,10 @@
-"""The data of a report: counts, clipping, thinning, leave-one-out."""
+"""The data of a report: counts, clipping, thinning."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from scipy.stats import rankdata
 
 import addtree as at
 from addtree.problems import synthetic
@@ -58,24 +56,9 @@ def test_too_many_values_are_thinned_and_a_note_says_so() -> None:
     assert report.learned is not None
     assert report.best is not None
     assert report.notes == ("The model uses 40 of 100 values: the best ones, and a sample of the others.",)
-    assert len(report.learned.loo.ids) == 40
-    assert report.best.id in report.learned.loo.ids
+    assert len(report.learned.trust.ids) == 40
+    assert report.best.id in report.learned.trust.ids
     assert report.learned.best.predicted == pytest.approx(report.best.value, abs=1e-3)
-
-
-def test_leave_one_out_statistics() -> None:
-    space = at.Space(x=at.Real(0, 1), k=at.Integer(0, 3))
-    known = evaluated(space, lambda c: round(c["x"], 1) + c["k"], 30)  # rounding makes ties
-    report = build(space, known)
-    assert report.learned is not None
-    loo = report.learned.loo
-    assert loo.explained == pytest.approx(1 - np.mean((loo.observed - loo.mean) ** 2) / np.var(loo.observed))
-    assert loo.coverage == np.mean(np.abs(loo.observed - loo.mean) <= loo.margin)
-    ranks = np.corrcoef(rankdata(loo.observed), rankdata(loo.mean))
-    assert loo.rank_correlation == pytest.approx(ranks[0, 1])
-    assert "well" in loo.verdict
-    assert "roughly" in replace(loo, explained=0.5).verdict
-    assert "guesses" in replace(loo, explained=0.0, rank_correlation=0.0).verdict
 
 
 def test_too_many_branches_are_reduced_to_one_choice() -> None:

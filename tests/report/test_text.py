@@ -18,7 +18,12 @@ def test_it_says_what_was_found_and_why() -> None:
     assert text.startswith("paper: 25 trials, 0 failed\nbest ")
     assert "a random configuration" in text
     assert "options, compared with the average of all options" in text
-    assert report.learned.loo.verdict in text
+    assert report.learned.trust.verdict in text
+    assert "how good can each branch get?" in text
+    assert "  x2 where x1 = 0\n" in text
+    for choice in report.learned.optima:
+        for option in choice.options:
+            assert option.verdict in text
 
 
 def test_few_trials() -> None:
@@ -34,7 +39,15 @@ def test_only_failures() -> None:
 
 def test_a_space_without_choices_has_no_options() -> None:
     space = at.Space(x=at.Real(0, 1), k=at.Integer(1, 3))
-    assert "options" not in explain(build(space, evaluated(space, lambda c: c["x"] ** 2 + c["k"], 15)))
+    text = explain(build(space, evaluated(space, lambda c: c["x"] ** 2 + c["k"], 15)))
+    assert "options" not in text
+    assert "branch" not in text
+
+
+def test_many_choices_are_cut_short() -> None:
+    space = at.Space({f"c{i}": at.Choice(a=at.Space(), b=at.Space()) for i in range(10)})
+    text = explain(build(space, evaluated(space, lambda c: sum(v == "a" for v in c.values()), 15)))
+    assert "  2 more choices: see the report" in text
 
 
 def test_names_are_printed_as_they_are() -> None:

@@ -39,7 +39,7 @@ def test_a_vertex_spread_over_several_nodes_counts_once():
     encoding, cov, posterior = fitted(space, "additive", n=6)
     row, value = maximize_sum(posterior, encoding, lambda d: lowest, np.random.default_rng(0))
     active = cov.rows(row[None])
-    mean = sum(posterior.component(t, active)[0][0] for t in range(len(cov.terms)))
+    mean = sum(posterior.component([t], active)[0][0] for t in range(len(cov.terms)))
     assert value == pytest.approx(-mean)
 
 

@@ -4,7 +4,7 @@ import pytest
 from addtree import Categorical, Choice, Real, Space
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
-from addtree.search.pathwise import SamplePath
+from addtree.search.pathwise import SamplePath, SamplePaths
 from tests.strategies import COVARIANCES, build, data
 
 SPACE = Space(
@@ -57,3 +57,39 @@ def test_a_draw_of_an_additive_model_adds_up_over_terms():
         counted[:, t] = whole.active[:, t]
         total += path.moments(X, counted)(X)[0]
     np.testing.assert_allclose(total, path.predict(whole)[0], atol=1e-6)
+
+
+def shared_posterior(covariance):
+    encoding, k = build(SPACE, covariance)
+    rows, z = data(encoding, k, 6, 0)
+    hyper = Hyperparameters(np.linspace(0.5, 1.5, len(k.terms)), np.full(k.n_scales, 0.4), 1.0)
+    return encoding, Posterior.from_data(k, hyper, rows, z)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_draws_that_share_their_cosines_have_the_moments_of_the_posterior(covariance):
+    encoding, posterior = shared_posterior(covariance)
+    elsewhere = posterior.kernel.rows(encoding.sample(12, np.random.default_rng(2)))
+    paths = SamplePaths(posterior, DRAWS, np.random.default_rng(3))
+    for queries in (posterior.rows, elsewhere):
+        draws, m = paths.values(queries), len(queries)
+        mean, expected = posterior.sums(np.eye(m), queries)
+        variance = np.diagonal(expected)
+        assert np.max(np.abs(draws.mean(axis=1) - mean) / np.sqrt(variance / DRAWS)) < 4.5
+        assert np.mean(draws.var(axis=1) / variance) == pytest.approx(1.0, abs=0.1)
+        np.testing.assert_allclose(np.cov(draws), expected, atol=0.25 * variance.max())
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_each_moving_point_follows_its_own_draw(covariance):
+    encoding, posterior = shared_posterior(covariance)
+    X, draw = encoding.sample(10, np.random.default_rng(2)), np.arange(10) % 4
+    paths = SamplePaths(posterior, 4, np.random.default_rng(3))
+    function = paths.functions(X, draw)
+    value, gradient = function(X)
+    np.testing.assert_allclose(value, paths.values(posterior.kernel.rows(X))[np.arange(10), draw], atol=1e-9)
+    for j in np.flatnonzero(encoding.is_numeric):
+        step = 1e-6 * (np.arange(X.shape[1]) == j)
+        difference = (function(X + step)[0] - function(X - step)[0]) / 2e-6
+        on = ~np.isnan(X[:, j])
+        np.testing.assert_allclose(gradient[on, j], difference[on], rtol=1e-4, atol=1e-5)

@@ -102,8 +102,8 @@ def test_a_neglected_branch_has_its_turn_again():
     X = X[(X[:, c] == 0) | (np.cumsum(X[:, c] != 0) <= 2)]
     seen = set(X[:, c])
     z = np.where(X[:, c] == 0, -1.0, 3.0) + 0.01 * X[:, encoding.index["x"]]
-    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 3.0), 1e-6)
-    posterior = Posterior.from_data(k, hyper, k.rows(X), z)
+    amplitudes = np.array([1e-3 if term.kind == "trend" else 0.7 for term in k.terms])
+    posterior = Posterior.from_data(k, Hyperparameters(amplitudes, np.full(k.n_scales, 3.0), 1e-6), k.rows(X), z)
     taken = set(encoding.keys(X))
     options = [ask("logei", encoding, posterior, X, z, turn=turn, taken=taken)[c] for turn in (36, 45, 37, 38, 39)]
     assert options[0] != 0

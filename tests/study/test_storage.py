@@ -10,7 +10,7 @@ import pytest
 from optuna.storages import JournalStorage
 
 from addtree.errors import StorageError
-from addtree.study.storage import hide_password, open_storage, storage_at
+from addtree.study.storage import open_storage, storage_at
 
 
 def test_a_plain_path_is_an_sqlite_file_or_a_journal(tmp_path: Path) -> None:
@@ -31,6 +31,9 @@ def test_a_plain_path_is_an_sqlite_file_or_a_journal(tmp_path: Path) -> None:
         ("nosuch://x/y", "is not a storage URL; use sqlite:///FILE.db"),
         ("sqlite:///no/such/folder/x.db", "unable to open database file"),
         ("oracle://me:secret@127.0.0.1/none", "its driver is missing"),
+        ("postgresql://me:secret@127.0.0.1:port/none", "is not a storage URL"),
+        ("postgresql://me:secret@127.0.0.1:99999/none", "invalid port number"),
+        ("", "is not a storage URL"),
     ],
 )
 def test_an_error_has_one_line(url: str, message: str) -> None:
@@ -60,8 +63,13 @@ def test_the_connections_are_closed_at_the_end(tmp_path: Path) -> None:
     assert engine.pool.checkedin() == 0
 
 
-def test_text_that_is_not_a_url_has_no_password() -> None:
-    assert hide_password("not a url") == "not a url"
+def test_an_error_of_the_caller_stays_what_it_is(tmp_path: Path) -> None:
+    def fail() -> None:
+        with storage_at(str(tmp_path / "study.db")):
+            raise OSError("not the storage")
+
+    with pytest.raises(OSError, match="not the storage"):
+        fail()
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # threads share the warning filters

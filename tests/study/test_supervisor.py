@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from addtree.errors import NoSuccessError, StudyError
+from addtree.errors import NoSuccessError, TaskError
 from addtree.study.studies import Progress
 from addtree.study.supervisor import Job, run
 
@@ -52,5 +52,5 @@ def test_an_error_of_a_worker_process_reaches_the_caller(tmp_path: Path) -> None
         "if multiprocessing.parent_process() is not None: raise OSError('no licence')\n"
         "def objective(config): return 0.0\n"
     )
-    with pytest.raises(StudyError, match="cannot be imported: OSError: no licence"):
+    with pytest.raises(TaskError, match="cannot be imported: OSError: no licence"):
         run(job(tmp_path, text, trials=4, workers=2))

@@ -14,7 +14,7 @@ from addtree import Real, Space
 from addtree.optuna import AddTreeSampler
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study, progress
-from addtree.study.tickets import any_claimed, claim, is_lost, release, release_abandoned
+from addtree.study.tickets import any_claimed, claim, is_lost, live_owner, release, release_abandoned
 
 SPACE = Space(x=Real(-1, 1))
 
@@ -118,3 +118,24 @@ def test_a_trial_that_a_person_asked_for_is_not_claimed(url: str) -> None:
     assert not any_claimed(study)
     assert claim(study, 2) is not None
     assert any_claimed(study)
+
+
+def test_a_worker_that_dies_while_it_claims_a_ticket_leaves_an_owner(url: str) -> None:
+    study = open_at(url)
+    assert claim(study, 1) is not None
+    assert release(study, study.trials[0])
+    (waiting,) = study.get_trials(states=(TrialState.WAITING,))
+    assert study._storage.set_trial_state_values(waiting._trial_id, TrialState.RUNNING)  # and then it is killed
+    assert any_claimed(study)
+    dead = {**waiting.system_attrs["addtree:owner"], "pid": _unused_pid()}
+    study._storage.set_trial_system_attr(waiting._trial_id, "addtree:owner", dead)
+    assert release_abandoned(study) == 1
+
+
+@pytest.mark.parametrize("stored", [3, "me", {}, {"host": 1, "pid": "2", "since": None}, {"host": "h"}])
+def test_an_owner_that_is_damaged_is_nobody(url: str, stored: object) -> None:
+    study = open_at(url)
+    assert claim(study, 1) is not None
+    study._storage.set_trial_system_attr(study.trials[0]._trial_id, "addtree:owner", stored)
+    assert live_owner(study, study.trials[0]) is None
+    assert release_abandoned(study) == 0

@@ -139,3 +139,50 @@ def test_a_running_trial_has_a_heartbeat(study: optuna.Study) -> None:
 
     work(study, Task(objective, SPACE), total=1)
     assert study.trials[0].value == 1.0
+
+
+@pytest.mark.parametrize("ending", ["value", "failure", "pruned", "told before the objective asks"])
+@pytest.mark.parametrize("file", ["study.db", "study.journal"])
+def test_a_worker_goes_on_if_somebody_else_finishes_its_trial(
+    ending: str, file: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = str(tmp_path / file)
+    study = open_study(open_storage(url), "s", None, seed=0)
+    n_calls = 0
+
+    def objective(trial: optuna.Trial) -> float:
+        nonlocal n_calls
+        n_calls += 1
+        if ending.startswith("value"):
+            trial.suggest_float("x", 0, 1)
+        if n_calls == 2:
+            other = optuna.load_study(study_name="s", storage=open_storage(url))
+            other.tell(trial.number, 0.125)
+        if ending == "failure":
+            raise ValueError("bad")
+        if ending == "pruned":
+            raise optuna.TrialPruned
+        return trial.suggest_float("x", 0, 1)
+
+    work(study, Task(objective, None), total=3)
+    assert progress(study).finished == 3
+    assert study.trials[1].value == 0.125
+    assert "trial 1 was finished by somebody else while it ran here" in caplog.text
+
+
+def test_an_error_of_the_storage_is_not_the_objectives(tmp_path: Path) -> None:
+    """A trial during which the disk fills up has not failed."""
+    study = open_study(open_storage(str(tmp_path / "study.journal")), "s", None, seed=0)
+    journal = tmp_path / "study.journal"
+
+    def objective(trial: optuna.Trial) -> float:
+        journal.rename(tmp_path / "elsewhere")
+        try:
+            return trial.suggest_float("x", 0, 1)
+        finally:
+            (tmp_path / "elsewhere").rename(journal)
+
+    with pytest.raises(FileNotFoundError):
+        work(study, Task(objective, None), total=2)
+    assert progress(study).failed == 0
+    assert progress(study).lost == 1

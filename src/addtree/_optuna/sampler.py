@@ -69,6 +69,8 @@ class AddTreeSampler(BaseSampler):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
         if n_startup_trials < 0:
             raise OptionError(f"n_startup_trials={n_startup_trials!r} must be zero or more")
+        if seed is not None and seed < 0:
+            raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial))
         self._constraints_func = constraints_func
@@ -139,7 +141,8 @@ class AddTreeSampler(BaseSampler):
                 if value is not None:
                     return value
             counts = state.history.counts.get(param_name, {})
-        return draw_value(param_distribution, counts, self._rng(trial, zlib.crc32(param_name.encode())))
+        purpose = zlib.crc32(param_name.encode(errors="surrogatepass"))
+        return draw_value(param_distribution, counts, self._rng(trial, purpose))
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Evaluate the constraints and store them with the trial."""

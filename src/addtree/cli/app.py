@@ -1,23 +1,31 @@
-"""The list of commands, the exit codes, and what happens to errors."""
+"""The list of commands, the exit codes, and the one place that turns errors into lines on stderr."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
+import os
 import sys
+import traceback
+from typing import Any
 
 import optuna
 import typer
+from typer.core import TyperGroup
 
 from addtree.cli.ask_tell import suggest, tell
 from addtree.cli.paper import paper
 from addtree.cli.report import explain, report
 from addtree.cli.results import best, export, status
 from addtree.cli.run import run
-from addtree.errors import AddTreeError, InterruptedRunError, NoSuccessError, StorageError, StudyError
+from addtree.errors import AddTreeError, InterruptedRunError, NoSuccessError, OutputError, StorageError, StudyError
+from addtree.study.redaction import hide_secrets
 
 _HELP = """Optimize objectives whose parameters depend on choices.
 
-Exit codes: 0 success, 1 no trial succeeded, 2 a wrong argument or file, 3 the storage, 4 the study, 130 interrupted.
+Exit codes: 0 success, 1 no trial succeeded, 2 a wrong argument or file, 3 the storage, 4 the study, 70 an error that
+addtree did not expect, 130 interrupted, 141 the output was closed.
 """
 
 # These errors have exit codes of their own, so that a script can tell them apart.
@@ -27,9 +35,28 @@ _EXIT_CODES: dict[type[AddTreeError], int] = {
     StudyError: 4,
     InterruptedRunError: 130,
 }
-_OTHER_ERROR = 2  # exit code of every other error; Typer uses the same number for a wrong argument
+_OTHER_ERROR = 2  # exit code of every other error of addtree, and of a wrong argument
+_UNEXPECTED_ERROR = 70  # exit code of an error that addtree did not expect; EX_SOFTWARE of sysexits.h
+_CLOSED_OUTPUT = 141  # exit code if the reader of the output has gone; a shell reports the same for a closed pipe
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]  # Typer exports this class only as a base of others
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=_HELP, pretty_exceptions_enable=False)
+
+class Commands(TyperGroup):
+    """The commands. Typer would give an interrupt and a closed pipe exit codes of its own."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; an interrupt and an error of the system become errors of addtree."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise InterruptedRunError("interrupted") from None
+        except OSError as error:
+            if error.filename is not None:
+                raise OutputError(f"{error.filename}: {error.strerror}") from error
+            raise OutputError(f"the output cannot be written: {error.strerror}") from error
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, help=_HELP, pretty_exceptions_enable=False)
 app.command()(run)
 app.command()(status)
 app.command()(best)
@@ -42,15 +69,66 @@ app.command()(paper)
 
 
 def main() -> None:
-    """Run the command line; an error of addtree becomes one line on stderr and an exit code."""
+    """Run the command line; an error becomes one line on stderr and an exit code."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("addtree").setLevel(logging.ERROR)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # labels may contain what the terminal cannot show
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Run a command; returns its exit code."""
     try:
-        app()
+        code = app(standalone_mode=False)
+        _flush()
+    except _USAGE_ERROR as error:
+        _show_usage(error)
+        return _OTHER_ERROR
     except AddTreeError as error:
-        print(f"addtree: {error}", file=sys.stderr)
-        sys.exit(_exit_code(error))
+        return _show_error(error)
+    except Exception as error:
+        message = " ".join(str(error).splitlines())
+        _print(f"unexpected error: {type(error).__name__}: {message} ({_location(error)}); please report it")
+        return _UNEXPECTED_ERROR
+    return int(code or 0)
 
 
-def _exit_code(error: AddTreeError) -> int:
+def _flush() -> None:
+    """Write what is left of the output now, because an error at the end of the process would be a traceback."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        raise OutputError(f"the output cannot be written: {error.strerror}") from error
+
+
+def _show_error(error: AddTreeError) -> int:
+    """Print an error of addtree; returns its exit code."""
+    if isinstance(error, OutputError):
+        with contextlib.suppress(OSError, ValueError):  # drops what is left of the output
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error.__cause__, BrokenPipeError):
+            return _CLOSED_OUTPUT
+    _print(str(error) if isinstance(error, StudyError) else " ".join(str(error).splitlines()))
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _OTHER_ERROR)
+
+
+def _show_usage(error: Any) -> None:
+    """Print what is wrong with the arguments, and the usage of the command."""
+    if error.format_message():  # without arguments, Typer has already printed the help
+        usage = "" if error.ctx is None else f"\n{error.ctx.get_usage()}"
+        _print(f"{error.format_message()}{usage}")
+
+
+def _print(message: str) -> None:
+    """Print a message about an error, without secrets; nothing more can be done if that fails."""
+    with contextlib.suppress(OSError):
+        print(f"addtree: {hide_secrets(message)}", file=sys.stderr, flush=True)
+
+
+def _location(error: Exception) -> str:
+    """Return the line that raised an error."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(frame.filename)}, line {frame.lineno}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -9,13 +10,14 @@ from typing import Annotated
 
 import optuna
 import typer
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, StorageUrl, StudyName
 from addtree.errors import StudyError
 from addtree.study.storage import storage_at
-from addtree.study.studies import load_study, open_study, space_of
+from addtree.study.studies import find_study, load_study, open_study, space_of
 from addtree.study.task import load_space, suggest_config
+from addtree.study.tickets import live_owner, withdraw
 
 
 def suggest(
@@ -25,7 +27,7 @@ def suggest(
         Path | None, typer.Option(help="FILE.py or FILE.json with the space; needed to create the study.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Makes the suggestions reproducible; used together with --space.")
+        int | None, typer.Option(min=0, help="Makes the suggestions reproducible; used together with --space.")
     ] = None,
     maximize: Maximize = False,
 ) -> None:
@@ -39,8 +41,13 @@ def suggest(
             declared = space_of(loaded)
         if declared is None:
             raise StudyError(f"study {study!r} has no declared space to suggest from; create one with --space FILE")
-        trial = optuna.Trial(loaded, loaded._storage.create_new_trial(loaded._study_id))
-        print(json.dumps({"id": trial.number, "config": suggest_config(trial, declared)}))
+        trial = optuna.Trial(loaded, opened.create_new_trial(loaded._study_id))
+        try:
+            print(json.dumps({"id": trial.number, "config": suggest_config(trial, declared)}), flush=True)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                withdraw(loaded, trial._trial_id)  # nobody learned its id
+            raise
 
 
 def tell(
@@ -55,15 +62,30 @@ def tell(
         raise StudyError(f"tell {study} {trial}: give either a value or --failed")
     number = None if value is None else _parse(value)
     with storage_at(storage) as opened:
-        loaded = load_study(opened, study)
-        states = {t.number: t.state for t in loaded.get_trials(deepcopy=False)}
-        if states.get(trial) != TrialState.RUNNING:
-            state = states[trial].name.lower() if trial in states else "unknown"
-            raise StudyError(f"trial {trial} of study {study!r} is {state}; tell each suggested trial once")
-        if number is None:
-            loaded.tell(trial, state=TrialState.FAIL)
-        else:
-            loaded.tell(trial, number)
+        loaded = find_study(opened, study)
+        known = {t.number: t for t in loaded.get_trials(deepcopy=False)}
+        _check_can_be_told(loaded, trial, known.get(trial))
+        try:
+            if number is None:
+                loaded.tell(trial, state=TrialState.FAIL)
+            else:
+                loaded.tell(trial, number)
+        except (optuna.exceptions.UpdateFinishedTrialError, ValueError) as error:  # somebody told it at this moment
+            raise StudyError(f"trial {trial} of study {study!r}: {error}; tell each suggested trial once") from None
+
+
+def _check_can_be_told(study: optuna.Study, number: int, trial: FrozenTrial | None) -> None:
+    """Raise a StudyError if a trial is not one that somebody else must tell the value of."""
+    name = f"trial {number} of study {study.study_name!r}"
+    if trial is None or trial.state != TrialState.RUNNING:
+        state = "unknown" if trial is None else trial.state.name.lower()
+        raise StudyError(f"{name} is {state}; tell each suggested trial once")
+    owner = live_owner(study, trial)
+    if owner is not None:
+        raise StudyError(
+            f"{name} is being run by process {owner.pid} on {owner.host}, which will store its value; "
+            "tell only what `addtree suggest` printed"
+        )
 
 
 def _parse(value: str) -> float:

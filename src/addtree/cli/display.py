@@ -14,6 +14,14 @@ from rich.progress import Progress as ProgressBar
 from addtree.study.studies import Progress
 
 
+class Terminal(Console):
+    """A console that leaves a closed pipe to the caller; Rich would end the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the BrokenPipeError that is being handled."""
+        raise
+
+
 @contextmanager
 def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on stderr while the block runs; yields the function that updates it."""
@@ -21,10 +29,10 @@ def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
         BarColumn(),
         MofNCompleteColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeRemainingColumn(),
     )
-    with ProgressBar(*columns, console=Console(stderr=True, highlight=False)) as bar:
+    with ProgressBar(*columns, console=Terminal(stderr=True, highlight=False)) as bar:
         line = bar.add_task("", total=total)
 
         def update(p: Progress) -> None:

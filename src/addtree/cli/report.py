@@ -12,7 +12,7 @@ from addtree.report import Report, write_page
 from addtree.report.study import build_study
 from addtree.report.text import explain as explain_report
 from addtree.study.storage import storage_at
-from addtree.study.studies import load_study
+from addtree.study.studies import find_study
 
 
 def report(
@@ -32,4 +32,4 @@ def explain(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -
 
 def _build_report(study: str | None, storage: str) -> Report:
     with storage_at(storage) as opened:
-        return build_study(load_study(opened, study))
+        return build_study(find_study(opened, study))

@@ -8,17 +8,17 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-import optuna
 import typer
 from optuna.trial import FrozenTrial, TrialState
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from addtree._files import replaced
+from addtree._files import open_text
+from addtree.cli.display import Terminal
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
 from addtree.errors import StorageError, StudyError
 from addtree.study.storage import storage_at
-from addtree.study.studies import load_study, progress
+from addtree.study.studies import find_study, progress, study_names
 from addtree.study.tickets import ERROR, is_lost
 
 
@@ -26,12 +26,12 @@ def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) ->
     """Show the progress of a study, or of every study if no name is given."""
     table = Table("study", "complete", "pruned", "failed", "running", "best value")
     with storage_at(storage) as opened:
-        names = [study] if study is not None else sorted(optuna.get_all_study_names(opened))
+        names = [study] if study is not None else study_names(opened)
         for name in names:
-            p = progress(load_study(opened, name))
+            p = progress(find_study(opened, name))
             best_value = "-" if p.best is None else f"{p.best.value:.6g}"
-            table.add_row(name, str(p.complete), str(p.pruned), str(p.failed), str(p.running), best_value)
-    Console(highlight=False).print(table)
+            table.add_row(Text(name), str(p.complete), str(p.pruned), str(p.failed), str(p.running), best_value)
+    Terminal(highlight=False).print(table)
 
 
 def best(
@@ -41,7 +41,7 @@ def best(
 ) -> None:
     """Show the best configuration so far."""
     with storage_at(storage) as opened:
-        loaded = load_study(opened, study)
+        loaded = find_study(opened, study)
         trial = progress(loaded).best
     if trial is None:
         raise StudyError(f"study {loaded.study_name!r} has no value yet")
@@ -63,7 +63,7 @@ def export(
 ) -> None:
     """Write all trials as CSV or JSON."""
     with storage_at(storage) as opened:
-        trials = load_study(opened, study).get_trials(deepcopy=False)
+        trials = find_study(opened, study).get_trials(deepcopy=False)
     rows = [_row(trial) for trial in trials if trial.state != TrialState.WAITING]
     if output is None:
         _write_csv(rows, sys.stdout)
@@ -71,7 +71,7 @@ def export(
     if output.suffix not in (".csv", ".json"):
         raise StudyError(f"--output {output} must end in .csv or .json")
     try:
-        with replaced(output) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        with open_text(output) as file:
             if output.suffix == ".json":
                 json.dump(rows, file, indent=1)
             else:

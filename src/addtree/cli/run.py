@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from addtree.cli.display import print_summary, progress_bar
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, StorageUrl
-from addtree.errors import InterruptedRunError
+from addtree.errors import InterruptedRunError, OptionError
 from addtree.study import supervisor
 
 
@@ -23,10 +24,12 @@ def run(
     storage: StorageUrl = DEFAULT_STORAGE,
     study: Annotated[str | None, typer.Option(help="Name of the study; by default, the name of the file.")] = None,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no trial starts.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the run of one worker reproducible.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the run of one worker reproducible.")] = None,
     maximize: Maximize = False,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
+    if timeout is not None and math.isnan(timeout):
+        raise OptionError("--timeout nan is not a number of seconds")
     job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize)
     try:
         with progress_bar(trials) as on_progress:

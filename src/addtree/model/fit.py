@@ -9,6 +9,7 @@ Both use L-BFGS-B with exact gradients, from one or more starting points.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from addtree._types import Array, Index
 from addtree.model.gp import Likelihood
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
-from addtree.model.priors import LogPrior
+from addtree.model.observations import Observations
+from addtree.model.priors import STARTS, LogPrior
 from addtree.model.specification import Specification
 from addtree.model.terms import KINDS
 from addtree.model.transform import Transform, yeo_johnson
@@ -28,8 +30,35 @@ _MAX_DECLARED_NOISE = 1e6  # Declared noise above this many standard deviations 
 _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 
+_NOISY_START = 0.1  # Noise variance of the start from which noise is found that the last fit did not see.
+
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
 _IMPOSSIBLE = 1e25  # The score of a θ whose covariance matrix cannot be factorised.
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How much work a fit may do, and when it is due again. `benchmarks.variants` compares other schedules.
+
+    max_fit_rows     rows used to learn the hyperparameters; None uses all
+    max_rows         rows that the exact posterior is conditioned on; None uses all
+    restarts         starts of a fit besides the first
+    iterations       iterations of L-BFGS-B from each start
+    warm_iterations  the same for a refit, which starts from the last θ
+    growth           a refit is due when the observations have grown by one in this many
+    max_appended     or by this many
+    fresh_growth     a refit also starts afresh when the observations have grown by one in this many since the last
+                     that did, so that noise is found that showed only later
+    """
+
+    max_fit_rows: int | None = 256
+    max_rows: int | None = 2000
+    restarts: int = 0
+    iterations: int = 100
+    warm_iterations: int = 20
+    growth: int = 10
+    max_appended: int = 100
+    fresh_growth: int = 4
 
 
 def make_transform(specification: Specification, y: Array) -> Transform:
@@ -46,12 +75,15 @@ def unpack(theta: Array, kernel: Kernel) -> Hyperparameters:
 class Objective:
     """-log p(θ | y) for "map", -log p(y | θ) for "mle", with its gradient."""
 
-    def __init__(self, specification: Specification, gram: GramMatrix, y: Array) -> None:
+    def __init__(self, specification: Specification, gram: GramMatrix, data: Observations) -> None:
         self.kernel = kernel = gram.kernel
         self._T, self._S = len(kernel.terms), kernel.n_scales
         self._likelihood = Likelihood(gram)
-        transform = make_transform(specification, y)
-        self._s = transform.standardise(y)
+        transform = make_transform(specification, data.y)
+        self._s = transform.standardise(data.y)
+        # The variance told with each value, on the standardised scale, and the slope of its logarithm by the power.
+        self._told = (transform.slope(data.y) * data.std) ** 2
+        self._told_slope = 2.0 * np.sign(self._s) * np.log1p(np.abs(self._s))
         learned = specification.learned_transform
         self._power_bounds = (1.0, 1.0) if learned is None else learned.power_bounds
         self.learns_power = learned is not None
@@ -60,8 +92,8 @@ class Objective:
         members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
         members["lengthscale"] = np.arange(self._T, self._T + self._S)
         members["noise"], members["power"] = np.array([size - 2]), np.array([size - 1])
-        self.prior = LogPrior(specification.priors, members, size)
         self._has_prior = specification.inference == "map"
+        self.prior = LogPrior(specification.priors if self._has_prior else STARTS, members, size)
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -75,17 +107,26 @@ class Objective:
         low, high = np.array(self.bounds).T
         return np.asarray(np.clip(self.prior.median, low, high))
 
+    @property
+    def noisy_centre(self) -> Array:
+        """The same with much noise, within the bounds: from there, no lengthscale has to follow the noise."""
+        theta = self.centre
+        theta[-2] = np.clip(np.log(_NOISY_START), *self._noise_bounds)
+        return theta
+
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """The score to be minimised, and its gradient."""
-        z, dz, log_jacobian, by_power = self._s, None, 0.0, 0.0
+        z, dz, log_jacobian, by_power, told = self._s, None, 0.0, 0.0, self._told
         if self.learns_power:
             z, dz, log_jacobian, by_power = yeo_johnson(self._s, theta[-1])
+            told = told * np.exp((theta[-1] - 1.0) * self._told_slope)
+        hyper = unpack(theta, self.kernel)
         try:
-            value, by_a, by_l, by_noise, by_z = self._likelihood.value_and_gradient(unpack(theta, self.kernel), z)
+            value, by_a, by_l, by_noise, by_z = self._likelihood.value_and_gradient(hyper, z, hyper.noise + told)
         except np.linalg.LinAlgError:
             return _IMPOSSIBLE, np.zeros_like(theta)
-        by_power = 0.0 if dz is None else by_power + float(by_z @ dz)
-        gradient = -np.concatenate([by_a, by_l, [by_noise, by_power]])
+        by_power = 0.0 if dz is None else by_power + float(by_z @ dz + by_noise @ (told * self._told_slope))
+        gradient = -np.concatenate([by_a, by_l, [hyper.noise * float(np.sum(by_noise)), by_power]])
         value = -value - log_jacobian
         if self._has_prior:
             penalty, by_theta = self.prior(theta)
@@ -105,22 +146,27 @@ def _noise_bounds(declared: float | None, scale: float) -> tuple[float, float]:
 def fit_theta(
     specification: Specification,
     gram: GramMatrix,
-    y: Array,
+    data: Observations,
     *,
+    settings: FitSettings | None = None,
     start: Array | None = None,
-    restarts: int = 0,
-    iterations: int = 100,
+    fresh: bool = True,
     rng: np.random.Generator,
 ) -> Array:
-    """The θ that fits the observations y at the rows of a Gram matrix.
+    """The θ that fits the observations at the rows of a Gram matrix: the best of several descents.
 
-    start     θ of the last fit; without it the first start is the median of the prior
-    restarts  number of further starts, drawn around the median of the prior
+    start  θ of the last fit, from which one descent starts
+    fresh  start also from the median of the prior with much noise. Noise with long lengthscales, and no noise with
+           short ones, are two optima, and a descent does not lead from one to the other
     """
-    objective = Objective(specification, gram, y)
-    starts = [objective.centre if start is None else start]
-    starts += [objective.centre + rng.normal(size=len(starts[0])) for _ in range(restarts)]
-    found = [_descend(objective, theta, iterations, _PATIENCE if theta is start else None) for theta in starts]
+    settings, objective = settings or FitSettings(), Objective(specification, gram, data)
+    starts = [] if start is not None else [objective.centre]
+    if fresh and specification.inference == "map" and specification.noise is None:
+        starts.append(objective.noisy_centre)
+    starts += [objective.centre + rng.normal(size=len(objective.centre)) for _ in range(settings.restarts)]
+    found = [_descend(objective, theta, settings.iterations, None) for theta in starts]
+    if start is not None:
+        found.append(_descend(objective, start, settings.warm_iterations, _PATIENCE))
     return min(found, key=lambda pair: pair[0])[1]
 
 

@@ -2,7 +2,8 @@
 
 symbol  shape   meaning
 z       n       observed values, on the scale of the model (see `transform`)
-K       n x n   covariance of the observations, noise included: k(X, X) + σ² I
+N       n       noise variance of each observation: σ², and the variance that was told with it
+K       n x n   covariance of the observations, noise included: k(X, X) + diag(N)
 L       n x n   its lower Cholesky factor, by blocks
 α       n       K⁻¹ z
 k*      m x n   covariance of m queries with the observations
@@ -15,7 +16,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -49,18 +50,24 @@ class Likelihood:
         place, stride, corner = np.zeros((3, len(gram.rows)), dtype=np.intp)
         for rows, end in zip(self._blocks, self._ends, strict=True):
             place[rows], stride[rows], corner[rows] = np.arange(len(rows)), len(rows), end - len(rows) ** 2
+        self._bases = [gram.basis[rows] for rows in self._blocks]  # of the linear terms, block by block
         self._pairs = corner[gram.i] + place[gram.i] + stride[gram.i] * place[gram.j]
         self._diagonal = corner + (1 + stride) * place
 
-    def value_and_gradient(self, hyper: Hyperparameters, z: Array) -> tuple[float, Array, Array, float, Array]:
-        """The log likelihood and its derivatives: amplitudes (T), lengthscales (S), noise, z (n)."""
+    def value_and_gradient(
+        self, hyper: Hyperparameters, z: Array, noise: Array
+    ) -> tuple[float, Array, Array, Array, Array]:
+        """The log likelihood and its derivatives: log amplitudes (T), log lengthscales (S), noise (n), z (n)."""
         pairs, diagonal, pull_back = self._gram.pairs(hyper)
         packed = scatter(self._pairs, pairs, self._ends[-1] if self._ends else 0)
-        packed[self._diagonal] = diagonal + hyper.noise
+        packed[self._diagonal] = diagonal + noise
         squares = [
             packed[end - len(rows) ** 2 : end].reshape(len(rows), len(rows))
             for rows, end in zip(self._blocks, self._ends, strict=True)
         ]
+        linear = hyper.amplitudes[self._gram.kernel.linear]
+        for basis, square in zip(self._bases, squares, strict=True):
+            square += (basis * linear) @ basis.T
         factor = BlockCholesky.factorize_blocks(self._blocks, [square.T for square in squares])
         alpha = factor.solve(z)
         value = -0.5 * float(z @ alpha) - 0.5 * factor.log_determinant() - 0.5 * len(z) * _LOG_2PI
@@ -69,56 +76,82 @@ class Likelihood:
             np.subtract(np.multiply.outer(alpha[rows], alpha[rows]), inverse.T, out=square)
         by_diagonal = 0.5 * packed[self._diagonal]
         by_amplitude, by_scale = pull_back(packed[self._pairs], by_diagonal)
-        return value, by_amplitude, by_scale, hyper.noise * float(np.sum(by_diagonal)), -alpha
+        by_linear = sum(
+            np.einsum("il,ij,jl->l", basis, np.triu(square), basis, optimize=True)
+            for basis, square in zip(self._bases, squares, strict=True)
+        )
+        by_amplitude[self._gram.kernel.linear] = linear * (by_linear - by_diagonal @ self._gram.basis**2)
+        return value, by_amplitude, by_scale, by_diagonal, -alpha
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """The Gaussian process given observations z at rows. Immutable: `condition` returns a new one."""
+    """The Gaussian process given observations z at rows. Immutable: `condition` returns a new one.
+
+    noise  N; without it, every observation has the variance of the hyperparameters
+    """
 
     kernel: Kernel
     hyper: Hyperparameters
     rows: Rows
     z: Array
+    noise: Array
     cholesky: BlockCholesky
     alpha: Array
     cross: CrossCovariance  # of any other rows with these
 
     @classmethod
     def from_data(
-        cls, kernel: Kernel, hyper: Hyperparameters, rows: Rows, z: Array, *, gram: GramMatrix | None = None
+        cls,
+        kernel: Kernel,
+        hyper: Hyperparameters,
+        rows: Rows,
+        z: Array,
+        *,
+        noise: Array | None = None,
+        gram: GramMatrix | None = None,
     ) -> Posterior:
         """Condition on observations z at rows, from scratch; faster with their Gram matrix."""
+        noise = np.full(len(z), hyper.noise) if noise is None else noise
         cross = CrossCovariance(kernel, hyper, rows)
         K = cross.value(rows) if gram is None else gram.value(hyper)
-        K[np.diag_indices(len(K))] = kernel.variance(hyper, rows.active) + hyper.noise
+        K[np.diag_indices(len(K))] = kernel.variance(hyper, rows.basis) + noise
         factor = BlockCholesky.factorize(K, rows.blocks)
-        return cls(kernel, hyper, rows, z, factor, factor.solve(z), cross)
+        return cls(kernel, hyper, rows, z, noise, factor, factor.solve(z), cross)
 
-    def condition(self, rows: Rows, z: Array) -> Posterior:
+    def condition(self, rows: Rows, z: Array, noise: Array | None = None) -> Posterior:
         """Condition on further observations, appending to the factor."""
+        noise = np.full(len(z), self.hyper.noise) if noise is None else noise
         n, both = len(self.rows), stack(self.rows, rows)
         cross = CrossCovariance(self.kernel, self.hyper, both)
         K = cross.value(rows)
         corner = K[:, n:].copy()
-        corner[np.diag_indices(len(rows))] = self.kernel.variance(self.hyper, rows.active) + self.hyper.noise
+        corner[np.diag_indices(len(rows))] = self.kernel.variance(self.hyper, rows.basis) + noise
         factor, values = self.cholesky.append(K[:, :n].T, corner), np.concatenate([self.z, z])
-        return Posterior(self.kernel, self.hyper, both, values, factor, factor.solve(values), cross)
+        noise = np.concatenate([self.noise, noise])
+        return Posterior(self.kernel, self.hyper, both, values, noise, factor, factor.solve(values), cross)
 
     def means(self) -> Array:
-        """The mean at the observations themselves: k(X, X) α = z - σ² α."""
-        return self.z - self.hyper.noise * self.alpha
+        """The mean at the observations themselves: k(X, X) α = z - N α."""
+        return self.z - self.noise * self.alpha
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
         cross = self.cross.value(queries)
         reduction = np.sum(self.cholesky.half_solve(cross.T) ** 2, axis=0)
-        variance = self.kernel.variance(self.hyper, queries.active) - reduction
+        variance = self.kernel.variance(self.hyper, queries.basis) - reduction
         return cross @ self.alpha, np.maximum(variance, 0.0)
 
-    def component(self, t: int, queries: Rows) -> tuple[Array, Array]:
-        """Mean and variance of term t alone; the means of all terms add up to the prediction."""
-        return self.predict(queries.only(np.arange(len(self.kernel.terms)) == t))
+    def joint(self, queries: Rows) -> tuple[Array, Array]:
+        """Mean (m) and covariance (m x m) of the function at m queries."""
+        cross = self.cross.value(queries)
+        half = self.cholesky.half_solve(cross.T)
+        prior = CrossCovariance(self.kernel, self.hyper, queries).value(queries)
+        return cross @ self.alpha, prior - half.T @ half
+
+    def component(self, terms: Sequence[int], queries: Rows) -> tuple[Array, Array]:
+        """Mean and variance of the sum of some terms; the means of all components add up to the prediction."""
+        return self.predict(queries.only(np.isin(np.arange(len(self.kernel.terms)), terms)))
 
     def sums(self, weights: Array, queries: Rows) -> tuple[Array, Array]:
         """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m queries.
@@ -147,12 +180,12 @@ class Posterior:
         points = MovingPoints(self.kernel, self.hyper, self.rows, X, counted, row)
 
         def function(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
-            cross, pull_back = points.value(X)
+            cross, prior, pull_back = points.value(X)
             half = self.cholesky.solve(cross.T).T
-            variance = np.maximum(points.variance - np.sum(cross * half, axis=1), 0.0)
+            variance = np.maximum(prior - np.sum(cross * half, axis=1), 0.0)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
-                return pull_back(by_mean[:, None] * self.alpha - 2.0 * by_variance[:, None] * half)
+                return pull_back(by_mean[:, None] * self.alpha - 2.0 * by_variance[:, None] * half, by_variance)
 
             return cross @ self.alpha, variance, gradient
 

@@ -4,8 +4,11 @@ symbol  shape       meaning
 X       n x D       encoded rows, NaN where inactive
 a       T           amplitude (variance) of each term
 ℓ       S           lengthscales; a term says which of them each of its columns uses
+φ       n x T       basis: 0 where a term is inactive, else 1, or the polynomial of a linear term (there are L of those)
 r²      a pair      sum over a term's d columns of Δ² / ℓ², over d; Δ is 1 between different categories
-κ(r²)   a pair      squared-exponential where the term is smooth, Matérn-5/2 where it is not
+κ(r²)   a pair      squared-exponential where the term is smooth, Matérn-5/2 where it is not, 1 where it is linear
+
+    k(x, x') = sum over terms of a φ(x) φ(x') κ(r²)
 
 `kernel_matrices` computes its values for many rows at once.
 """
@@ -48,6 +51,14 @@ def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
     return k, dk
 
 
+def legendre(u: Array, degree: Index) -> tuple[Array, Array]:
+    """Legendre polynomials of degree 0, 1 or 2 on [0, 1], of unit mean square, and their derivatives by u."""
+    t = 2.0 * u - 1.0
+    first, second = degree == 1, degree == 2
+    value = np.where(first, np.sqrt(3.0) * t, np.where(second, np.sqrt(5.0) * (1.5 * t * t - 0.5), 1.0))
+    return value, np.where(first, 2.0 * np.sqrt(3.0), np.where(second, 6.0 * np.sqrt(5.0) * t, 0.0))
+
+
 @dataclass(frozen=True)
 class TermPoints:
     """Which of T terms count for which points, as pairs of a term and a point, sorted by term."""
@@ -79,10 +90,11 @@ class TermPoints:
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded rows, imputed, with what the kernel derives from them: activity (n x T) and features (n x F)."""
+    """Encoded rows, imputed, with what the kernel derives from them: activity and basis (n x T), features (n x F)."""
 
     X: Array
     active: Mask
+    basis: Array
     features: Array
 
     def __len__(self) -> int:
@@ -99,11 +111,11 @@ class Rows:
         return connected_blocks(self.active)
 
     def __getitem__(self, index: slice | Index | Mask) -> Rows:
-        return Rows(self.X[index], self.active[index], self.features[index])
+        return Rows(self.X[index], self.active[index], self.basis[index], self.features[index])
 
     def only(self, terms: Mask) -> Rows:
         """The same rows with only these terms active (T, or n x T)."""
-        return Rows(self.X, self.active & terms, self.features)
+        return Rows(self.X, self.active & terms, self.basis * terms, self.features)
 
 
 def stack(first: Rows, second: Rows) -> Rows:
@@ -111,6 +123,7 @@ def stack(first: Rows, second: Rows) -> Rows:
     return Rows(
         np.concatenate([first.X, second.X]),
         np.concatenate([first.active, second.active]),
+        np.concatenate([first.basis, second.basis]),
         np.concatenate([first.features, second.features]),
     )
 
@@ -139,9 +152,26 @@ class Kernel:
         return 1 + max((s for term in self.terms for s in term.scales), default=-1)
 
     @cached_property
-    def constant(self) -> Mask:
-        """Which terms read no column."""
-        return np.array([not term.columns for term in self.terms], dtype=bool)
+    def is_linear(self) -> Mask:
+        """Which terms are linear."""
+        return np.array([term.degree is not None for term in self.terms], dtype=bool)
+
+    @cached_property
+    def linear(self) -> Index:
+        """The L linear terms."""
+        return np.flatnonzero(self.is_linear)
+
+    @cached_property
+    def linear_position(self) -> Index:
+        """Per term, its position among the linear terms, if it is one."""
+        return np.cumsum(self.is_linear) - 1
+
+    @cached_property
+    def polynomials(self) -> tuple[Index, Index]:
+        """Column and degree of each linear term (L); a term of degree 0 does not depend on its column."""
+        terms = [self.terms[t] for t in self.linear]
+        columns = np.array([term.columns[0] if term.columns else 0 for term in terms], dtype=np.intp)
+        return columns, np.array([term.degree for term in terms], dtype=np.intp)
 
     @cached_property
     def smooth(self) -> Mask:
@@ -149,13 +179,27 @@ class Kernel:
         return np.array([term.smooth for term in self.terms], dtype=bool)
 
     @cached_property
-    def varying(self) -> tuple[int, ...]:
-        """The terms that read a column, smooth ones first."""
-        return tuple(sorted(np.flatnonzero(~self.constant).tolist(), key=lambda t: not self.terms[t].smooth))
+    def stationary(self) -> tuple[int, ...]:
+        """The other terms, smooth ones first."""
+        return tuple(sorted(np.flatnonzero(~self.is_linear).tolist(), key=lambda t: not self.terms[t].smooth))
 
     def of_kind(self, kind: Kind) -> list[int]:
         """The numbers of the terms of one kind."""
         return [t for t, term in enumerate(self.terms) if term.kind == kind]
+
+    @cached_property
+    def components(self) -> tuple[tuple[int, ...], ...]:
+        """The terms that belong together: a main term and the trends of its numbers; each other term is alone."""
+        trends: dict[int, list[int]] = {}
+        for t in self.of_kind("trend"):
+            trends.setdefault(self.terms[t].columns[0], []).append(t)
+        groups = []
+        for t, term in enumerate(self.terms):
+            if term.kind == "main":
+                groups.append((t, *(s for j in term.columns for s in trends.get(j, ()))))
+            elif term.kind != "trend":
+                groups.append((t,))
+        return tuple(groups)
 
     @cached_property
     def categorical(self) -> Mask:
@@ -184,11 +228,10 @@ class Kernel:
 
     @cached_property
     def _term_features(self) -> dict[int, tuple[Index, Index]]:
-        """Per varying term, its features and the number of each one's lengthscale."""
+        """Per stationary term, its features and the number of each one's lengthscale."""
         out = {}
-        for t in self.varying:
-            term = self.terms[t]
-            pairs = [(f, s) for c, s in zip(term.columns, term.scales, strict=True) for f in self._feature_columns[c]]
+        for t in self.stationary:
+            pairs = [(f, s) for c, s in self.terms[t].reads for f in self._feature_columns[c]]
             out[t] = (np.array([f for f, _ in pairs]), np.array([s for _, s in pairs]))
         return out
 
@@ -210,22 +253,22 @@ class Kernel:
 
     @cached_property
     def read(self) -> tuple[TermPoints, Index]:
-        """The columns that each term reads, and the number of each one's lengthscale."""
-        term = np.repeat(np.arange(len(self.terms)), [len(term.columns) for term in self.terms])
-        columns = np.array([column for term in self.terms for column in term.columns], dtype=np.intp)
-        scales = np.array([scale for term in self.terms for scale in term.scales], dtype=np.intp)
+        """The columns that κ of each term reads, and the number of each one's lengthscale."""
+        term = np.repeat(np.arange(len(self.terms)), [len(term.reads) for term in self.terms])
+        columns = np.array([column for term in self.terms for column, _ in term.reads], dtype=np.intp)
+        scales = np.array([scale for term in self.terms for _, scale in term.reads], dtype=np.intp)
         return TermPoints(term, columns, len(self.terms)), scales
 
     def reads(self, t: int) -> tuple[Index, Index]:
-        """The columns that term t reads, and the number of each one's lengthscale."""
+        """The columns that κ of term t reads, and the number of each one's lengthscale."""
         columns, scales = self.read
         first = columns.starts[t]
         return columns.points_of(t), scales[first : first + columns.sizes[t]]
 
     @cached_property
     def order(self) -> Index:
-        """The terms: smooth ones, rough ones, constant ones."""
-        return np.array([*self.varying, *self.constant.nonzero()[0]], dtype=np.intp)
+        """The terms: smooth ones, rough ones, linear ones."""
+        return np.array([*self.stationary, *self.linear], dtype=np.intp)
 
     def term_features(self, t: int) -> tuple[Index, Index]:
         """The features that term t reads, and the number of each one's lengthscale."""
@@ -250,7 +293,16 @@ class Kernel:
         imputed = self.impute(X)
         read, code = self._indicators
         features = [np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)]
-        return Rows(imputed, active, np.concatenate(features, axis=1))
+        basis = active.astype(float)
+        basis[:, self.linear] *= self.basis_functions(imputed)[0]
+        return Rows(imputed, active, basis, np.concatenate(features, axis=1))
+
+    def basis_functions(self, imputed: Array) -> tuple[Array, Array]:
+        """The polynomials of the linear terms at imputed rows (n x L), and their derivatives by their columns."""
+        columns, degrees = self.polynomials
+        if not imputed.shape[1]:
+            return np.ones((len(imputed), len(columns))), np.zeros((len(imputed), len(columns)))
+        return legendre(imputed[:, columns], degrees)
 
     def impute(self, X: Array) -> Array:
         """Inactive numbers at the middle of their range, inactive categories as a category of their own.
@@ -261,9 +313,9 @@ class Kernel:
 
     # ------------------------------------------------------------------ values
 
-    def variance(self, hyper: Hyperparameters, active: Mask) -> Array:
-        """k(x, x) for rows with these activities."""
-        return np.asarray(active @ hyper.amplitudes)
+    def variance(self, hyper: Hyperparameters, basis: Array) -> Array:
+        """k(x, x) for rows with this basis."""
+        return np.asarray(basis**2 @ hyper.amplitudes)
 
     def squared_distance(self, columns: Index, U: Array, V: Array) -> Array:
         """Δ² between U and V, which are values of these columns."""

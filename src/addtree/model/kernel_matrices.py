@@ -9,7 +9,8 @@ symbol  shape       meaning
 θ                   the hyperparameters: amplitudes (T), lengthscales (S)
 Δ²      d x pairs   squared differences in the d columns that a term reads
 r²      a pair      sum over a term's columns of Δ² / ℓ², over d
-κ(r²)   a pair      the term's kernel; it adds amplitude times κ where it is active in both rows
+κ(r²)   a pair      the kernel of a stationary term; it adds amplitude times κ where it is active in both rows
+Φ       n x L       the basis of the linear terms; together they add Φ diag(a) Φᵀ, one matrix product
 
 The three classes compute the same sum, and tests check that they agree. They are three because each computes once what
 is fixed for it, which is most of the work. GramMatrix keeps Δ² per column, so that a new θ costs one product per term,
@@ -17,8 +18,8 @@ and so does its gradient. CrossCovariance weights the features of its rows once 
 matrix product, which has no gradient by lengthscale or position. MovingPoints keeps what the fixed columns of a point
 add to r², and updates only those that move. All of them use the kernel functions and the imputation of `kernel`.
 
-Nothing is computed for rows in which a term is inactive. GramMatrix and MovingPoints keep one flat list of (term, row,
-row) triples, so that a whole matrix takes a dozen vectorised operations, whatever the number of terms.
+Nothing is computed for rows in which a stationary term is inactive. GramMatrix and MovingPoints keep one flat list of
+(term, row, row) triples, so that a whole matrix takes a dozen vectorised operations, whatever the number of terms.
 """
 
 from __future__ import annotations
@@ -57,8 +58,7 @@ class CrossCovariance:
     def __init__(self, kernel: Kernel, hyper: Hyperparameters, rows: Rows) -> None:
         self._kernel, self._hyper, self._rows = kernel, hyper, rows
         self._met = rows.by_term.sizes > 0
-        constant = kernel.constant
-        self._offsets = (rows.active[:, constant] * hyper.amplitudes[constant]).T
+        self._linear = (rows.basis[:, kernel.linear] * hyper.amplitudes[kernel.linear]).T
         self._sides: dict[int, tuple[Index, Array, Array]] = {}
 
     def _side(self, t: int) -> tuple[Index, Array, Array]:
@@ -76,9 +76,9 @@ class CrossCovariance:
 
     def value(self, A: Rows) -> Array:
         """k(A, rows), m x n."""
-        K = np.asarray(A.active[:, self._kernel.constant].astype(float) @ self._offsets)
+        K = np.asarray(A.basis[:, self._kernel.linear] @ self._linear)
         met = self._met & (A.by_term.sizes > 0)
-        for t in self._kernel.varying:
+        for t in self._kernel.stationary:
             if not met[t]:
                 continue
             rows, (on, weights, side) = A.by_term.points_of(t), self._side(t)
@@ -98,21 +98,22 @@ class CrossCovariance:
 
 
 class GramMatrix:
-    """K(θ) of fixed rows, without noise, by pairs of rows.
+    """K(θ) of fixed rows, without noise: the stationary terms by pairs of rows, the linear ones as Φ diag(a) Φᵀ.
 
-    The pairs (`i`, `j`) are those of rows i > j in which a term is active, ordered by term: smooth ones first, then
-    rough ones, then constant ones, whose κ is 1. On the diagonal a term adds its amplitude.
+    The pairs (`i`, `j`) are those of rows i > j in which a stationary term is active, ordered by term, smooth ones
+    first. On the diagonal such a term adds its amplitude.
     """
 
     def __init__(self, kernel: Kernel, rows: Rows) -> None:
         self.kernel, self.rows = kernel, rows
-        self._active = rows.active.astype(float)
+        self._active = rows.active * ~kernel.is_linear * 1.0
+        self.basis = rows.basis[:, kernel.linear]
         below = np.tril_indices(len(rows), -1)  # ordered by row, so that the pairs of fewer rows come first
         terms, first, second = [], [], []
-        self._delta2: list[tuple[slice, slice, Array]] = []  # per varying term: pairs, columns, Δ²/d (d x pairs)
+        self._delta2: list[tuple[slice, slice, Array]] = []  # per term: pairs, columns, Δ²/d (d x pairs)
         reads: list[Index] = []  # the lengthscales
-        self._n_varying = self._n_smooth = n_reads = 0
-        for t in kernel.order.tolist():
+        self._n_smooth = n_pairs = n_reads = 0
+        for t in kernel.stationary:
             on = rows.by_term.points_of(t)
             size = len(on) * (len(on) - 1) // 2
             if size == 0:
@@ -121,38 +122,38 @@ class GramMatrix:
             terms.append(t)
             first.append(on[i])
             second.append(on[j])
-            if not kernel.constant[t]:
-                columns, scales = kernel.reads(t)
-                values = rows.X[on, columns[:, None]]
-                delta2 = kernel.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
-                pairs, read = slice(self._n_varying, self._n_varying + size), slice(n_reads, n_reads + len(columns))
-                self._delta2.append((pairs, read, delta2))
-                reads.append(scales)
-                self._n_varying, n_reads = pairs.stop, read.stop
-                self._n_smooth += size * kernel.terms[t].smooth
+            columns, scales = kernel.reads(t)
+            values = rows.X[on, columns[:, None]]
+            delta2 = kernel.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
+            pairs, read = slice(n_pairs, n_pairs + size), slice(n_reads, n_reads + len(columns))
+            self._delta2.append((pairs, read, delta2))
+            reads.append(scales)
+            n_pairs, n_reads = pairs.stop, read.stop
+            self._n_smooth += size * kernel.terms[t].smooth
         self.i, self.j, self._reads = _joined(first), _joined(second), _joined(reads)
         self._terms, self._sizes = np.array(terms, dtype=np.intp), np.array([len(x) for x in first], dtype=np.intp)
         self._starts = np.cumsum(self._sizes) - self._sizes
 
     def pairs(self, hyper: Hyperparameters) -> tuple[Array, Array, Callable[[Array, Array], tuple[Array, Array]]]:
-        """What each pair adds to K, the diagonal of K (n), and the function that pulls derivatives back.
+        """What each pair adds to K, what the diagonal gets (n), and the function that pulls derivatives back.
 
-        It turns derivatives by the first two into derivatives by log amplitudes (T) and log lengthscales (S).
+        It turns derivatives by the first two into derivatives by log amplitudes (T) and log lengthscales (S). The
+        linear terms are left out: their derivatives are zero here.
         """
         inverse2 = hyper.lengthscales**-2
-        r2, weights = np.empty(self._n_varying), inverse2[self._reads]
+        r2, weights = np.empty(len(self.i)), inverse2[self._reads]
         for pairs, read, delta2 in self._delta2:
             np.dot(weights[read], delta2, out=r2[pairs])
         k, dk = with_slope(r2, self._n_smooth)
         values = np.repeat(hyper.amplitudes[self._terms], self._sizes)
-        by_r2 = values[: self._n_varying] * dk
-        values[: self._n_varying] *= k
+        by_r2 = values * dk
+        values *= k
 
         def pull_back(by_values: Array, by_diagonal: Array) -> tuple[Array, Array]:
             by_amplitude = (by_diagonal @ self._active) * hyper.amplitudes
             if len(values):
                 by_amplitude[self._terms] += np.add.reduceat(by_values * values, self._starts)
-            by_pairs, by_weights = by_values[: self._n_varying] * by_r2, np.empty_like(weights)
+            by_pairs, by_weights = by_values * by_r2, np.empty_like(weights)
             for pairs, read, delta2 in self._delta2:
                 np.dot(delta2, by_pairs[pairs], out=by_weights[read])
             by_inverse2 = scatter(self._reads, by_weights, len(inverse2))
@@ -165,7 +166,8 @@ class GramMatrix:
         n = len(self.rows)
         values, diagonal, _ = self.pairs(hyper)
         below = scatter(self.i * n + self.j, values, n * n).reshape(n, n)
-        return np.asarray(below + below.T + np.diag(diagonal))
+        scaled = self.basis * np.sqrt(hyper.amplitudes[self.kernel.linear])
+        return np.asarray(below + below.T + np.diag(diagonal) + scaled @ scaled.T)
 
 
 class MovingPoints:
@@ -188,20 +190,26 @@ class MovingPoints:
         self.counted = counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
         n, D, on, (reads, scales) = len(rows), X.shape[1], rows.by_term, kernel.read
         self._shape = (len(row), n)
-        self.variance = scatter(counted.point, hyper.amplitudes[counted.term], len(row))
+        self._kernel = kernel
+        stationary = ~kernel.is_linear[counted.term]
+        self._variance = scatter(counted.point[stationary], hyper.amplitudes[counted.term[stationary]], len(row))
+        self._mask = np.zeros((len(row), len(kernel.linear)))
+        self._mask[counted.point[~stationary], kernel.linear_position[counted.term[~stationary]]] = 1.0
+        self._amplitudes, self._basis = hyper.amplitudes[kernel.linear], rows.basis[:, kernel.linear]
+        columns, degrees = kernel.polynomials
+        self._is_trend = degrees > 0
+        self._trend_variable = row[:, None] * D + columns[self._is_trend]
         # Pairs of a point and a row, ordered by term.
         first = np.argsort(np.argsort(kernel.order)[counted.term], kind="stable")
+        first = first[: np.count_nonzero(stationary)]
         term, point = counted.term[first], counted.point[first]
         owner, within = _ragged(on.sizes[term])
         term, point = term[owner], point[owner]
         seen_row = on.point[on.starts[term] + within]
-        varying = int(np.searchsorted(kernel.constant[term], True))
-        flat, amplitude = point * n + seen_row, hyper.amplitudes[term]
-        self._flat, self._amplitude = flat[:varying], amplitude[:varying]
-        self._fixed = scatter(flat[varying:], amplitude[varying:], len(row) * n).reshape(self._shape)
-        self._n_smooth = int(np.count_nonzero(kernel.smooth[term[:varying]]))
+        self._flat, self._amplitude = point * n + seen_row, hyper.amplitudes[term]
+        self._n_smooth = int(np.count_nonzero(kernel.smooth[term]))
         # For each pair, the columns of its term: those that move, and what the others always add to r².
-        pair, within = _ragged(reads.sizes[term[:varying]])
+        pair, within = _ragged(reads.sizes[term])
         read = reads.starts[term[pair]] + within
         column = reads.point[read]
         variable = row[point[pair]] * D + column
@@ -210,21 +218,29 @@ class MovingPoints:
         moves = (~np.isnan(X) & ~kernel.categorical).ravel()[variable]
         still = ~moves
         delta2 = kernel.squared_distance(column[still], kernel.impute(X).ravel()[variable[still]], seen[still])
-        self._base = scatter(pair[still], weight[still] * delta2, varying)
+        self._base = scatter(pair[still], weight[still] * delta2, len(term))
         self._pair, self._variable, self._seen, self._weight = pair[moves], variable[moves], seen[moves], weight[moves]
 
-    def value(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """k (B x n) at X, and the function that turns d/dk (B x n) into d/dX."""
+    def value(self, X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+        """k (B x n) and the prior variance (B) at X, and the function that turns derivatives by both into d/dX."""
         B, n = self._shape
         delta = X.ravel()[self._variable] - self._seen
         scaled = self._weight * delta
         r2 = self._base + scatter(self._pair, scaled * delta, len(self._base))
         k, dk = with_slope(r2, self._n_smooth)
-        K = self._fixed + scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
+        K = scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
+        basis, slope = self._kernel.basis_functions(self._kernel.impute(X))
+        basis, slope = basis[self.row] * self._mask, slope[self.row] * self._mask
+        weighted = basis * self._amplitudes
+        K += weighted @ self._basis.T
+        variance = self._variance + np.sum(weighted * basis, axis=1)
 
-        def gradient(W: Array) -> Array:
-            by_r2 = W.ravel()[self._flat] * self._amplitude * dk
+        def gradient(by_k: Array, by_variance: Array) -> Array:
+            by_r2 = by_k.ravel()[self._flat] * self._amplitude * dk
             by_x = 2.0 * by_r2[self._pair] * scaled
-            return scatter(self._variable, by_x, X.size).reshape(X.shape)
+            out = scatter(self._variable, by_x, X.size).reshape(X.shape)
+            by_basis = (by_k @ self._basis) * self._amplitudes + 2.0 * by_variance[:, None] * weighted
+            by_trend = (by_basis * slope)[:, self._is_trend]
+            return out + scatter(self._trend_variable.ravel(), by_trend.ravel(), X.size).reshape(X.shape)
 
-        return K, gradient
+        return K, variance, gradient

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._numbers import is_number
+from addtree._numbers import as_float, is_number
 from addtree.errors import OptionError
 from addtree.model.kernel import Kernel
 from addtree.model.priors import Priors
@@ -38,7 +38,7 @@ class Specification:
         check_covariance(self.covariance)
         if self.inference not in INFERENCES:
             raise OptionError(f"inference={self.inference!r} is unknown; use one of {', '.join(map(repr, INFERENCES))}")
-        if self.noise is not None and not (is_number(self.noise) and 0 <= self.noise < np.inf):
+        if self.noise is not None and not (is_number(self.noise) and 0 <= as_float(self.noise) < np.inf):
             raise OptionError(
                 f"noise={self.noise!r} must be None (learn it), or a standard deviation of zero or more, in the "
                 "objective's units"

@@ -1,6 +1,6 @@
 """The surrogate: one model of one value, from specification to posterior.
 
-    observed rows X (n x D) and values y (n)
+    observed rows X (n x D) and values y (n), perhaps with standard errors
       → transform: z = transform(y)
       → hyperparameters θ, learned from at most `max_fit_rows` rows
       → posterior of f given z at at most `max_rows` rows
@@ -18,35 +18,16 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from addtree.model.fit import fit_theta, make_transform, unpack
+from addtree.model.fit import FitSettings, Objective, fit_theta, make_transform, unpack
 from addtree.model.gp import Posterior
-from addtree.model.kernel import Kernel
+from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
+from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.model.transform import Transform
 
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How much work a fit may do, and when it is due again. `benchmarks.variants` compares other schedules.
-
-    max_fit_rows     rows used to learn the hyperparameters; None uses all
-    max_rows         rows that the exact posterior is conditioned on; None uses all
-    restarts         starts of a fit besides the first
-    iterations       iterations of L-BFGS-B from each start
-    warm_iterations  the same for a refit, which starts from the last θ
-    growth           a refit is due when the observations have grown by one in this many
-    max_appended     or by this many
-    """
-
-    max_fit_rows: int | None = 256
-    max_rows: int | None = 2000
-    restarts: int = 0
-    iterations: int = 100
-    warm_iterations: int = 20
-    growth: int = 10
-    max_appended: int = 100
+_ROUNDING = 1e-6  # The bounds of θ depend on the values by logarithms, which another machine may round differently.
 
 
 @dataclass(frozen=True)
@@ -56,6 +37,7 @@ class Surrogate:
     theta      θ = (log a, log ℓ, log σ², λ)
     transform  from y to the scale of the posterior
     n_fitted   the number of observations when θ was learned
+    n_fresh    the number of observations when a fit last started afresh
     """
 
     specification: Specification
@@ -64,40 +46,32 @@ class Surrogate:
     transform: Transform
     posterior: Posterior
     n_fitted: int
+    n_fresh: int
 
     @classmethod
     def fit(
         cls,
         specification: Specification,
         kernel: Kernel,
-        X: Array,
-        y: Array,
+        data: Observations,
         *,
         settings: FitSettings | None = None,
         rng: np.random.Generator,
     ) -> Surrogate:
-        """Learn θ from observations y at rows X, and condition on them."""
+        """Learn θ from observations, and condition on them."""
         settings = settings or FitSettings()
-        gram, values = _fit_data(kernel, X, y, settings)
-        theta = fit_theta(
-            specification, gram, values, restarts=settings.restarts, iterations=settings.iterations, rng=rng
-        )
-        return cls._conditioned(specification, settings, theta, X, y, gram)
+        gram, chosen = _fit_data(kernel, data, settings)
+        theta = fit_theta(specification, gram, chosen, settings=settings, rng=rng)
+        return cls._conditioned(specification, settings, theta, data, gram, n_fresh=len(data))
 
-    def refit(self, X: Array, y: Array, *, rng: np.random.Generator) -> Surrogate:
-        """Learn θ again, starting from the present one, from all observations y at rows X."""
+    def refit(self, data: Observations, *, rng: np.random.Generator) -> Surrogate:
+        """Learn θ again, starting from the present one, from all observations."""
         settings = self.settings
-        gram, values = _fit_data(self.kernel, X, y, settings)
-        theta = fit_theta(
-            self.specification,
-            gram,
-            values,
-            start=self.theta,
-            restarts=settings.restarts,
-            iterations=settings.warm_iterations,
-            rng=rng,
-        )
-        return self._conditioned(self.specification, settings, theta, X, y, gram)
+        gram, chosen = _fit_data(self.kernel, data, settings)
+        fresh = len(data) - self.n_fresh >= max(1, self.n_fresh // settings.fresh_growth)
+        theta = fit_theta(self.specification, gram, chosen, settings=settings, start=self.theta, fresh=fresh, rng=rng)
+        n_fresh = len(data) if fresh else self.n_fresh
+        return self._conditioned(self.specification, settings, theta, data, gram, n_fresh=n_fresh)
 
     def is_due(self, n: int) -> bool:
         """Whether θ should be learned again now that there are n observations."""
@@ -105,41 +79,52 @@ class Surrogate:
 
     @classmethod
     def _conditioned(
-        cls, specification: Specification, settings: FitSettings, theta: Array, X: Array, y: Array, gram: GramMatrix
+        cls,
+        specification: Specification,
+        settings: FitSettings,
+        theta: Array,
+        data: Observations,
+        gram: GramMatrix,
+        *,
+        n_fresh: int,
     ) -> Surrogate:
         """The surrogate with this θ; `gram` is the Gram matrix of the rows that θ was learned from."""
         kernel, hyper = gram.kernel, unpack(theta, gram.kernel)
-        fitted = thin(y, settings.max_fit_rows)
-        transform = make_transform(specification, y[fitted]).with_power(float(theta[-1]))
-        kept = thin(y, settings.max_rows)
+        fitted = thin(data.y, settings.max_fit_rows)
+        transform = make_transform(specification, data.y[fitted]).with_power(float(theta[-1]))
+        kept = data[thin(data.y, settings.max_rows)]
         whole = gram if len(gram.rows) == len(kept) else None
-        rows = kernel.rows(X[kept]) if whole is None else whole.rows
-        posterior = Posterior.from_data(kernel, hyper, rows, transform.forward(y[kept]), gram=whole)
-        return cls(specification, settings, theta, transform, posterior, len(y))
+        rows = kernel.rows(kept.X) if whole is None else whole.rows
+        z, noise = _scaled(transform, hyper, kept)
+        posterior = Posterior.from_data(kernel, hyper, rows, z, noise=noise, gram=whole)
+        return cls(specification, settings, theta, transform, posterior, len(data), n_fresh)
 
     @property
     def kernel(self) -> Kernel:
         """The kernel, which does not depend on the data."""
         return self.posterior.kernel
 
-    def condition(self, X: Array, y: Array) -> Surrogate:
-        """The same θ with further observations y at rows X."""
-        posterior = self.posterior.condition(self.kernel.rows(X), self.transform.forward(y))
-        return replace(self, posterior=posterior)
+    def condition(self, data: Observations) -> Surrogate:
+        """The same θ with further observations."""
+        scaled = _scaled(self.transform, self.posterior.hyper, data)
+        return replace(self, posterior=self.posterior.condition(self.kernel.rows(data.X), *scaled))
 
     def expect(self, X: Array) -> Surrogate:
         """The same with rows X that are still being evaluated, each at its present mean."""
         rows = self.kernel.rows(X)
         return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
 
-    def with_data(self, X: Array, y: Array) -> Surrogate:
-        """The same θ and transform with observations y at rows X instead of the present ones.
+    def with_data(self, data: Observations, *, theta: Array | None = None) -> Surrogate:
+        """The same standardisation and θ, or another θ, with other observations instead of the present ones.
 
         The covariance of the observations is computed like that of a query with them, so that rounding errors cancel.
         `fit` reuses its Gram matrix instead, which is faster.
         """
-        rows, z = self.kernel.rows(X), self.transform.forward(y)
-        return replace(self, posterior=Posterior.from_data(self.kernel, self.posterior.hyper, rows, z))
+        theta = self.theta if theta is None else theta
+        transform, hyper = self.transform.with_power(float(theta[-1])), unpack(theta, self.kernel)
+        z, noise = _scaled(transform, hyper, data)
+        posterior = Posterior.from_data(self.kernel, hyper, self.kernel.rows(data.X), z, noise=noise)
+        return replace(self, theta=theta, transform=transform, posterior=posterior)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at rows X, on the scale of the model."""
@@ -149,7 +134,7 @@ class Surrogate:
 
     def to_dict(self) -> dict[str, Any]:
         """What was learned, for JSON; with the observations it was learned from, `from_dict` makes the same again."""
-        return {"n": self.n_fitted, "theta": self.theta.tolist()}
+        return {"n": self.n_fitted, "n_fresh": self.n_fresh, "theta": self.theta.tolist()}
 
     @classmethod
     def from_dict(
@@ -157,23 +142,33 @@ class Surrogate:
         form: Mapping[str, Any],
         specification: Specification,
         kernel: Kernel,
-        X: Array,
-        y: Array,
+        data: Observations,
         *,
         settings: FitSettings,
     ) -> Surrogate:
         """The surrogate of such a form and the n observations that it was learned from.
 
-        Raises ValueError if the form belongs to another kernel.
+        Raises ValueError if no fit of these observations can have given the form.
         """
+        if not np.all(np.isfinite(data.y)):
+            raise ValueError("the model was fitted to trials that all failed")
         theta = np.array(form["theta"], dtype=float)
-        if theta.shape != (len(kernel.terms) + kernel.n_scales + 2,) or not np.all(np.isfinite(theta)):
+        gram, chosen = _fit_data(kernel, data, settings)
+        low, high = np.array(Objective(specification, gram, chosen).bounds).T
+        if theta.shape != low.shape:
             raise ValueError("the hyperparameters belong to another kernel")
-        gram, _ = _fit_data(kernel, X, y, settings)
-        return cls._conditioned(specification, settings, theta, X, y, gram)
+        if not np.all((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)):
+            raise ValueError("the hyperparameters are outside the bounds of a fit")
+        return cls._conditioned(specification, settings, theta, data, gram, n_fresh=form["n_fresh"])
 
 
-def _fit_data(kernel: Kernel, X: Array, y: Array, settings: FitSettings) -> tuple[GramMatrix, Array]:
-    """The Gram matrix of the rows that θ is learned from, and their values."""
-    chosen = thin(y, settings.max_fit_rows)
-    return GramMatrix(kernel, kernel.rows(X[chosen])), y[chosen]
+def _fit_data(kernel: Kernel, data: Observations, settings: FitSettings) -> tuple[GramMatrix, Observations]:
+    """The Gram matrix of the rows that θ is learned from, and these observations."""
+    chosen = data[thin(data.y, settings.max_fit_rows)]
+    return GramMatrix(kernel, kernel.rows(chosen.X)), chosen
+
+
+def _scaled(transform: Transform, hyper: Hyperparameters, data: Observations) -> tuple[Array, Array]:
+    """Values and noise variances on the scale of the model."""
+    told = (transform.slope(data.y) * data.std) ** 2
+    return transform.forward(data.y), hyper.noise + told

@@ -1,16 +1,20 @@
 """From a space to the terms of its covariance.
 
-    k(x, x') = sum over terms t of  a_t · [t active in x] · [t active in x'] · κ(x_t, x'_t ; ℓ)
+    k(x, x') = sum over terms t of  a_t · φ_t(x) · φ_t(x') · κ(x_t, x'_t ; ℓ)
 
-A term is defined by its gate, which says when it is active, and by the columns it reads:
+A term is defined by its gate, which says when it is active, and by the columns it reads. φ is 0 where it is inactive.
+A term is either stationary (φ is 1 where it is active) or linear (κ is 1, and φ is a polynomial of one column):
 
     main         one per vertex, reads the vertex's columns: the paper's Add-Tree covariance (Def. 3, Alg. 1)
-    offset       one per option of a choice, reads nothing: models options without parameters too
+    trend        two per number, its Legendre polynomials of degree 1 and 2: the smooth part of its main effect
+    offset       one per option of a choice, degree 0: models options without parameters too
     interaction  one per node, reads its columns and those above: interactions along a path (the paper's appendix E);
                  one more per node with several choices, reads everything below it: interactions across the choices
     path         one per path, reads all of its columns: independent Gaussian processes, the baseline without sharing
 
-Main terms are smooth (squared-exponential). Interactions are rough (Matérn-5/2), and so also model what is not smooth.
+A main term has one amplitude for constant, slope and curvature. Trends let these differ, so that a plain parabola needs
+neither a large amplitude nor a long lengthscale. Main terms are smooth (squared-exponential). Interactions are rough
+(Matérn-5/2), and so also model what is not smooth.
 """
 
 from __future__ import annotations
@@ -28,12 +32,13 @@ from addtree.space.encoding import Encoding
 from addtree.space.forms import opened_spaces
 from addtree.space.tree import Node, Tree
 
-Kind = Literal["main", "offset", "interaction", "path"]
-KINDS: tuple[Kind, ...] = ("main", "offset", "interaction", "path")
+Kind = Literal["main", "trend", "offset", "interaction", "path"]
+KINDS: tuple[Kind, ...] = ("main", "trend", "offset", "interaction", "path")
 Gate = tuple[tuple[int, float, float], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
 ACTIVE = (-math.inf, math.inf)  # In a gate, these bounds mean any code: the column only has to be active.
+TREND_DEGREES = (1, 2)  # A cubic trend is rare, and the main term models it.
 MAX_PATHS = 512  # Independent models are useless on a space with more paths than evaluations.
 
 
@@ -42,9 +47,10 @@ class Term:
     """One gated summand.
 
     gate     triples (column, lowest code, highest code), all of which a row must satisfy
-    columns  the columns κ reads; none makes the term a constant
-    scales   per column, the number of the lengthscale that κ uses for it
+    columns  the columns that κ or φ reads
+    scales   per column, the number of the lengthscale that κ uses for it; a linear term has none
     smooth   κ is squared-exponential, else Matérn-5/2
+    degree   the degree of a linear term's polynomial; None makes the term stationary
     """
 
     label: str
@@ -53,6 +59,12 @@ class Term:
     columns: tuple[int, ...] = ()
     scales: tuple[int, ...] = ()
     smooth: bool = True
+    degree: int | None = None
+
+    @property
+    def reads(self) -> tuple[tuple[int, int], ...]:
+        """The columns that κ reads, each with the number of its lengthscale; none for a linear term."""
+        return () if self.degree is not None else tuple(zip(self.columns, self.scales, strict=True))
 
 
 def check_covariance(covariance: str) -> None:
@@ -68,7 +80,7 @@ def make_terms(encoding: Encoding, covariance: str) -> tuple[Term, ...]:
         return tuple(_mains(encoding))
     if covariance == "independent":
         return tuple(_paths(encoding))
-    return (*_mains(encoding), *_offsets(encoding), *_interactions(encoding))
+    return (*_mains(encoding), *_trends(encoding), *_offsets(encoding), *_interactions(encoding))
 
 
 def _mains(encoding: Encoding) -> list[Term]:
@@ -79,10 +91,18 @@ def _mains(encoding: Encoding) -> list[Term]:
     return terms
 
 
+def _trends(encoding: Encoding) -> list[Term]:
+    return [
+        Term(f"{encoding.names[j]}^{degree}", "trend", ((j, *ACTIVE),), (j,), degree=degree)
+        for j in np.flatnonzero(encoding.is_numeric).tolist()
+        for degree in TREND_DEGREES
+    ]
+
+
 def _offsets(encoding: Encoding) -> list[Term]:
     choices = np.flatnonzero(encoding.is_choice).tolist()
     return [
-        Term(_option_label(encoding, j, o), "offset", ((j, float(o), float(o)),))
+        Term(_option_label(encoding, j, o), "offset", ((j, float(o), float(o)),), degree=0)
         for j in choices
         for o in range(encoding.n_codes[j])
     ]
@@ -140,7 +160,7 @@ def _paths(encoding: Encoding) -> list[Term]:
         scales = tuple(range(n_scales, n_scales + len(columns)))
         n_scales += len(columns)
         label = ", ".join(_condition_label(encoding, j, row[j]) for j, _, _ in gate) or "all"
-        terms.append(Term(label, "path", gate, columns, scales))
+        terms.append(Term(label, "path", gate, columns, scales, degree=None if columns else 0))
     return terms
 
 

@@ -98,6 +98,12 @@ class Transform:
         # Halving changes nothing else, and the difference of 1e308 and -1e308 is representable only for their halves.
         return np.asarray((0.5 * _compress(y, self.cap, self.width) - 0.5 * self.centre) / (0.5 * self.scale))
 
+    def slope(self, y: Array) -> Array:
+        """dz/dy, by which a small standard error of y becomes one of z."""
+        excess = np.clip((0.5 * y - 0.5 * self.cap) / (0.5 * self.width), 0.0, _MAX_EXCESS)
+        s = self.standardise(y)
+        return np.asarray(np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess) / self.scale)
+
     def forward(self, y: Array) -> Array:
         """y to z."""
         s = self.standardise(y)

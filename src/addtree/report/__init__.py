@@ -4,12 +4,16 @@
 pictures for notebooks.
 
     records     trials in one form, whoever ran them
+    model       the model of the trials
     axes        a parameter or choice as positions that configurations can be moved to
     sampling    configurations that nobody evaluated
     effects     effects of parameters and options under a model
     importance  shares of the variance, and interactions
+    trust       how well the model predicts trials that it has not seen
+    optima      how good each branch can get
     summary     everything that a report shows, as plain data
     format      numbers and labels as people read them
+    bars        horizontal bars and intervals with long labels
     plots       the pictures
     tree        the tree with what was tried and learned
     html        the page
@@ -27,8 +31,9 @@ from typing import Any
 
 from addtree._files import write_text
 from addtree.errors import ReportError
+from addtree.report.model import DEFAULT_LIMITS, Limits
 from addtree.report.records import Record
-from addtree.report.summary import DEFAULT_LIMITS, Limits, Report, build
+from addtree.report.summary import Report, build
 from addtree.space.space import Space
 
 __all__ = ["Limits", "Record", "Report", "ReportError", "build", "write", "write_page"]

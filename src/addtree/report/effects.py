@@ -1,8 +1,8 @@
 """Effects of parameters and options under a fitted model, as plain arrays.
 
 Every effect is a weighted sum of function values at configurations that need not have been evaluated, so that its
-posterior is exact (`Posterior.sums`). For the effect of a parameter, m configurations that were evaluated, the
-*background*, are each moved along the axis of the parameter:
+posterior is exact for given hyperparameters (`Posterior.sums`), and is averaged over draws of these. For the effect of
+a parameter, m configurations that were evaluated, the *background*, are each moved along the axis of the parameter:
 
 symbol  shape   meaning
 g       G       positions on the axis, with weights w that add up to 1
@@ -25,6 +25,7 @@ from addtree._types import Array, Config, Mask
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Kernel, Rows
 from addtree.model.kernel_matrices import CrossCovariance
+from addtree.model.marginal import pool
 from addtree.model.terms import Term
 from addtree.regression import AddTreeGP
 from addtree.report.axes import Axis, make_axis
@@ -35,7 +36,7 @@ Z_95 = 1.96  # A normal variable lies within this many standard deviations of it
 
 _BACKGROUND = 16  # A curve of a parameter is an average over at most this many configurations.
 _BACKGROUND_CHOICE = 32  # The effect of an option is an average over at most this many draws of what is below it.
-_MAX_ROWS = 400  # A sum has at most this many rows, because the matrix of their prior covariance grows with the square.
+_MAX_ROWS = 200  # A sum has at most this many rows; every draw needs the matrix of their prior covariance.
 _MIN_SAMPLE = 8  # The expectation for a random configuration is an average over at least this many draws.
 _MAX_SAMPLE = 64  # The expectation for a random configuration is an average over at most this many draws.
 _MAX_RESIDUALS = 100  # At most this many partial residuals are shown with a curve.
@@ -117,8 +118,13 @@ class Effects:
 
     @property
     def posterior(self) -> Posterior:
-        """The model of the standardised values z."""
+        """The model of the standardised values z with the most probable hyperparameters."""
         return self.gp.posterior
+
+    @cached_property
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """The equally probable models that effects average over."""
+        return self.gp.posteriors
 
     @property
     def kernel(self) -> Kernel:
@@ -137,17 +143,31 @@ class Effects:
 
     def mean(self, X: Array, terms: Mask) -> Array:
         """The posterior mean of the sum of some terms at each row of X, in standardised units."""
-        return np.asarray(self.posterior.cross.value(self._rows(X, terms)) @ self.posterior.alpha)
+        rows = self._rows(X, terms)
+        means = [posterior.cross.value(rows) @ posterior.alpha for posterior in self.posteriors]
+        return np.asarray(np.mean(means, axis=0))
+
+    def _sums(self, weights: Array, rows: Rows) -> tuple[Array, Array]:
+        """Mean (g) and covariance (g x g) of weighted sums, weights g x m, of the function at m rows."""
+        means, covariances = zip(*(posterior.sums(weights, rows) for posterior in self.posteriors), strict=True)
+        return pool(np.array(means), np.mean(self.gp.local_factors) * np.array(covariances))
 
     @cached_property
     def term_means(self) -> Array:
         """The posterior mean of every term at the observations (T x n), zero where it is inactive."""
-        posterior, rows, out = self.posterior, self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
+        rows, out = self.posterior.rows, np.zeros((len(self.terms), len(self.X)))
         for t in range(len(self.terms)):
             on = np.flatnonzero(rows.active[:, t])
-            cross = CrossCovariance(self.kernel, posterior.hyper, rows[on])
-            out[t, on] = cross.value(rows[on].only(np.arange(len(self.terms)) == t)) @ posterior.alpha[on]
+            alone = rows[on].only(np.arange(len(self.terms)) == t)
+            for posterior in self.posteriors:
+                cross = CrossCovariance(self.kernel, posterior.hyper, rows[on])
+                out[t, on] += cross.value(alone) @ posterior.alpha[on] / len(self.posteriors)
         return out
+
+    @cached_property
+    def residuals(self) -> Array:
+        """The part of the standardised values (n) that no term explains."""
+        return np.asarray(np.mean([posterior.z - posterior.means() for posterior in self.posteriors], axis=0))
 
     def varying_terms(self, axis: Axis) -> Mask:
         """Which terms (T) change along an axis."""
@@ -191,7 +211,7 @@ class Effects:
         if axis.kind == "choice":  # a few observations still need many draws of what is below an option
             background = np.tile(background, (max(_BACKGROUND_CHOICE // len(background), 1), 1))[:size]
         rows = self._rows(self._along(background, axis), terms)
-        mean, covariance = self.posterior.sums(_group_means(G, len(background)), rows)
+        mean, covariance = self._sums(_group_means(G, len(background)), rows)
         centring = np.eye(G) - axis.weights
         variance = np.einsum("ij,jk,ik->i", centring, covariance, centring)
         scale = self.gp.scale
@@ -211,9 +231,8 @@ class Effects:
         shown = evenly_spaced(found, _MAX_RESIDUALS)
         coarse = make_axis(self.encoding, axis.name, positions=_CENTRING_POSITIONS) if axis.is_number else axis
         means = self.mean(self._along(self.X[shown], coarse), terms).reshape(len(coarse.codes), len(shown))
-        residual = (self.posterior.z - self.posterior.means())[shown]
         own = self.term_means[terms][:, shown].sum(axis=0)
-        y = self.gp.scale * (residual + own - coarse.weights @ means)
+        y = self.gp.scale * (self.residuals[shown] + own - coarse.weights @ means)
         return tuple(
             PartialResidual(int(i), self._configs[i][axis.name], float(v)) for i, v in zip(shown, y, strict=True)
         )
@@ -251,7 +270,7 @@ class Effects:
             stages.append(move_to(self.encoding, stages[-1], column, codes[column]))
         S, every = len(stages), np.ones(len(self.terms), dtype=bool)
         steps = np.vstack([np.eye(1, S), np.diff(np.eye(S), axis=0)])
-        mean, covariance = self.posterior.sums(steps @ _group_means(S, size), self._rows(np.concatenate(stages), every))
+        mean, covariance = self._sums(steps @ _group_means(S, size), self._rows(np.concatenate(stages), every))
         scale, std = self.gp.scale, np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
         parts = [
             Contribution(name, value, scale * float(m), scale * float(s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from typing import Any
 
 _MAX_PLAIN = 1e6  # Numbers from 1 up to this one are written without an exponent.
@@ -29,6 +30,19 @@ def value(value: Any, digits: int = 6) -> str:
 def _significant(value: float, digits: int) -> str:
     short = f"{value:.{digits}g}"
     return f"{float(short):.0f}" if "e" in short and 1 <= abs(value) < _MAX_PLAIN else short
+
+
+def probability(share: float, draws: int) -> str:
+    """A share of independent draws as a probability; a very small or large one says only what the draws can tell.
+
+    >>> probability(0.25, 128), probability(0.0, 128), probability(1.0, 128)
+    ('25 %', 'under 3 %', 'over 97 %')
+    """
+    percent = 100.0 * share
+    bound = math.ceil(300.0 / draws)  # rule of three: an event that never occurs in n draws has p < 3/n, at 95 %
+    if percent < bound:
+        return f"under {bound} %"
+    return f"over {100 - bound} %" if percent > 100 - bound else f"{percent:.0f} %"
 
 
 def plural(n: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
@@ -19,16 +20,20 @@ from plotly.offline import get_plotlyjs
 
 from addtree.report import plots, tree
 from addtree.report.effects import Curve, Interaction
-from addtree.report.format import number, plural, value
+from addtree.report.format import number, plural, probability, value
 from addtree.report.importance import MIN_INTERACTION
+from addtree.report.optima import ChoiceOptima
 from addtree.report.records import Record
-from addtree.report.summary import Explanation, Learned, LeaveOneOut, Report
+from addtree.report.summary import Explanation, Learned, Report
+from addtree.report.trust import CrossValidation
 from addtree.space.forms import opened_spaces
 from addtree.space.space import Choice
 
 Embed = Callable[[go.Figure], str]  # Adds a figure to the page and returns the element that shows it.
 
-_MIN_COVERAGE = 0.85  # If fewer values lie inside their 95 % intervals, the page says that these are too narrow.
+# The classes of the cells in the table of optima; a narrow page leaves details to the plots.
+_OPTIMA_CELLS = ("text", "num", "num detail", "num detail", "num detail", "num", "")
+_MAX_DRAWN = 1e300  # Larger numbers are drawn here, because Plotly cannot compute an axis for them.
 _MAX_ERROR = 500  # An error message is cut to this many characters in the list of failures.
 _MAX_ERROR_IN_TABLE = 300  # An error message is cut to this many characters in the table of trials.
 
@@ -77,8 +82,19 @@ def _hash(script: str) -> str:
 
 def _json(data: Any) -> str:
     """JSON without angle brackets, so that it cannot end the script element that contains it."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(_drawable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _drawable(data: Any) -> Any:
+    """Nested dicts and sequences with clipped numbers; infinity and NaN, which JSON does not have, become None."""
+    if isinstance(data, dict):
+        return {key: _drawable(item) for key, item in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_drawable(item) for item in data]
+    if isinstance(data, float):
+        return min(max(data, -_MAX_DRAWN), _MAX_DRAWN) if math.isfinite(data) else None
+    return data
 
 
 def _sections(report: Report, embed: Embed) -> Iterator[Section]:
@@ -144,7 +160,9 @@ def _learned(report: Report, learned: Learned, embed: Embed) -> Iterator[Section
     is_choice = {name: isinstance(domain, Choice) for name, domain in report.space.variables.items()}
     parameters = [curve for name, curve in learned.curves.items() if not is_choice[name]]
     choices = [curve for name, curve in learned.curves.items() if is_choice[name] and len(curve.mean) > 1]
-    yield Section("trust", "Can the model be trusted?", _trust(learned.loo, embed))
+    yield Section("trust", "Can the model be trusted?", _trust(learned.trust, embed))
+    if learned.optima:
+        yield Section("optima", "How good can each branch get?", _optima(learned.optima, embed))
     why = _why(learned.best, embed(plots.contributions(learned.best, maximize=report.maximize)))
     yield Section("why", "Why the best configuration is expected to be good", why)
     variance = _caption(
@@ -170,14 +188,52 @@ def _learned(report: Report, learned: Learned, embed: Embed) -> Iterator[Section
     yield Section("interactions", "Interactions", _interactions(learned.interactions, embed))
 
 
-def _trust(loo: LeaveOneOut, embed: Embed) -> str:
+def _trust(trust: CrossValidation, embed: Embed) -> str:
     words = (
-        f"{loo.verdict} Predicting each trial from all the others explains {max(loo.explained, 0):.0%} of the variance,"
-        f" with a rank correlation of {number(loo.rank_correlation, 2)}; {loo.coverage:.0%} of the values lie inside"
-        " their 95 % intervals"
+        f"Each of {trust.n} trials was predicted by a model fitted to other trials. The predictions explain"
+        f" {max(trust.explained, 0):.0%} of the variance, with a rank correlation of"
+        f" {number(trust.rank_correlation, 2)}; {trust.coverage_90:.0%} of the values lie inside their 90 % intervals,"
+        f" and {trust.coverage_95:.0%} inside their 95 % intervals."
     )
-    words += " (the intervals are too narrow)." if loo.coverage < _MIN_COVERAGE else "."
-    return f"<p>{escape(words)}</p>{embed(plots.leave_one_out(loo))}"
+    return f"<p>{escape(trust.verdict)}</p>{_caption(words)}{embed(plots.cross_validation(trust))}"
+
+
+def _optima(choices: Sequence[ChoiceOptima], embed: Embed) -> str:
+    words = (
+        "The best value that each option is believed to reach if everything else is chosen well, without noise: the"
+        f" median and the 80 % interval. {choices[0].draws} functions were drawn from the model; the probability is the"
+        " share of them whose optimum takes the option, among configurations in which the choice is active."
+    )
+    cards = [_card(choice.choice, choice.condition, embed(plots.optima(choice))) for choice in choices]
+    heads = ("option", "trials", "best seen", "believed best", "80 % interval", "optimum here", "may I drop it?")
+    head = "".join(
+        f'<th class="{kind}" scope="col">{name}</th>' for name, kind in zip(heads, _OPTIMA_CELLS, strict=True)
+    )
+    return (
+        f'{_caption(words)}<div class="grid">{"".join(cards)}</div><div class="scroll"><table class="optima">'
+        f"<thead><tr>{head}</tr></thead>{''.join(map(_optima_rows, choices))}</table></div>"
+    )
+
+
+def _optima_rows(choice: ChoiceOptima) -> str:
+    rows = []
+    for option in choice.options:
+        cells = (
+            str(option.option),
+            str(option.evaluations),
+            "–" if option.best is None else number(option.best),
+            number(option.median),
+            f"{number(option.low)} to {number(option.high)}",
+            probability(option.probability, choice.draws),
+            option.verdict,
+        )
+        row = "".join(
+            f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in zip(cells, _OPTIMA_CELLS, strict=True)
+        )
+        rows.append(f"<tr>{row}</tr>")
+    name = f"{choice.choice} {choice.condition}"
+    head = f'<tr><th class="text" colspan="{len(_OPTIMA_CELLS)}" scope="rowgroup">{escape(name)}</th></tr>'
+    return f"<tbody>{head}{''.join(rows)}</tbody>"
 
 
 def _why(explanation: Explanation, plot: str) -> str:

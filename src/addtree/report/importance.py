@@ -63,8 +63,7 @@ def shares(effects: Effects) -> list[Share]:
     _pass_averages_up(effects, parts)
     out = [Share(label, kind, float(np.mean(part * z)) / variance) for (label, kind), part in parts.items()]
     out.sort(key=lambda s: -s.share)
-    residual = effects.posterior.z - effects.posterior.means()
-    return [*out, Share("unexplained", "unexplained", float(np.mean(residual * z)) / variance)]
+    return [*out, Share("unexplained", "unexplained", float(np.mean(effects.residuals * z)) / variance)]
 
 
 def _credit(parts: _Parts, key: tuple[str, Kind] | None, part: Array) -> None:
@@ -153,8 +152,10 @@ def _strong_terms(effects: Effects, variance: float) -> Iterator[tuple[float, di
         on = effects.posterior.rows.active[:, t]
         strength = float(np.var(effects.term_means[t][on])) * float(np.mean(on)) / variance if on.any() else 0.0
         if strength >= _MIN_TERM:
-            scales = effects.posterior.hyper.lengthscales[list(term.scales)] if term.scales else np.empty(0)
-            sensitivity = dict(zip(term.columns, _sensitivity(scales).tolist(), strict=True))
+            scales = (
+                effects.posterior.hyper.lengthscales[[scale for _, scale in term.reads]] if term.reads else np.empty(0)
+            )
+            sensitivity = dict(zip((j for j, _ in term.reads), _sensitivity(scales).tolist(), strict=True))
             yield strength, sensitivity | {j: 1.0 for j, *bounds in term.gate if tuple(bounds) != ACTIVE}
 
 

@@ -16,10 +16,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from addtree.report.axes import Axis
+from addtree.report.bars import LABEL_WIDTH, add_share_bars, horizontal, numbered_key, rounded, share_axis
 from addtree.report.effects import Curve, Interaction
 from addtree.report.format import label, number, value
 from addtree.report.importance import Share
-from addtree.report.summary import Explanation, LeaveOneOut, Report
+from addtree.report.optima import ChoiceOptima
+from addtree.report.summary import Explanation, Report
+from addtree.report.trust import CrossValidation
 
 # Six colours of Okabe and Ito, which colour-blind people can tell apart, then a grey and a dark yellow in place of
 # their black and yellow, which are hard to see on a dark or a white page.
@@ -27,7 +30,6 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8
 BETTER, WORSE, NEUTRAL = COLOURS[0], COLOURS[5], COLOURS[6]
 
 _BAND = "rgba(0, 114, 178, 0.22)"  # Intervals have the colour BETTER, mostly transparent; page.js knows both.
-_LABEL_WIDTH = 34  # A label beside an axis is cut to this many characters.
 _CATEGORY_WIDTH = 16  # A category below a bar is cut to this many characters.
 _CELL_WIDTH = 14  # A category beside a heat map is cut to this many characters.
 _MAX_BARS = 16  # A plot has at most this many bars.
@@ -36,7 +38,6 @@ _MIN_SHARE = 0.001  # Components that explain less than this share of the varian
 _MIN_OTHERS = 0.0005  # Their sum is left out if it is below this share.
 _LOG_RATIO = 1e3  # Positive values are drawn on a log scale if the largest is more than this many times the smallest.
 _ZERO = 1e-6  # A contribution smaller than this fraction of the largest is written as 0.
-_BAR_HEIGHT, _MARGINS = 24, 90  # Height of a bar, and of everything else in a plot with bars, in pixels.
 _OTHERS = "all others"
 
 _SHARE_STYLES = {  # By kind of component: its name in the legend and its colour.
@@ -75,7 +76,7 @@ def _add_trials(figure: go.Figure, report: Report) -> None:
             x=[t.id for t in trials],
             y=[t.value for t in trials],
             mode="markers",
-            name=label(branch, _LABEL_WIDTH) or "trials",
+            name=label(branch, LABEL_WIDTH) or "trials",
             marker={"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75},
             hovertext=[f"trial {t.id}: {number(t.value or 0.0, 6)}" for t in trials],
             hoverinfo="text",
@@ -129,12 +130,12 @@ def effect(curve: Curve) -> go.Figure:
 def _line(curve: Curve) -> go.Figure:
     figure, x = go.Figure(), list(curve.axis.values)
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-    figure.add_scatter(x=x, y=_rounded(curve.mean - curve.margin), **edge)
-    figure.add_scatter(x=x, y=_rounded(curve.mean + curve.margin), fill="tonexty", fillcolor=_BAND, **edge)
+    figure.add_scatter(x=x, y=rounded(curve.mean - curve.margin), **edge)
+    figure.add_scatter(x=x, y=rounded(curve.mean + curve.margin), fill="tonexty", fillcolor=_BAND, **edge)
     _add_partial_residuals(figure, curve, [point.value for point in curve.partial_residuals])
     figure.add_scatter(
         x=x,
-        y=_rounded(curve.mean),
+        y=rounded(curve.mean),
         mode="lines+markers" if _has_own_ticks(curve.axis) else "lines",
         line={"color": BETTER, "width": 2.5},
         hovertext=_intervals([number(v) for v in x], curve),
@@ -149,8 +150,8 @@ def _category_bars(curve: Curve) -> go.Figure:
     names = [label(v, _CATEGORY_WIDTH) for v in values]
     figure.add_bar(
         x=list(range(len(names))),
-        y=_rounded(curve.mean),
-        error_y={"type": "data", "array": _rounded(curve.margin), "color": NEUTRAL, "thickness": 1.5},
+        y=rounded(curve.mean),
+        error_y={"type": "data", "array": rounded(curve.margin), "color": NEUTRAL, "thickness": 1.5},
         marker={"color": COLOURS[4], "opacity": 0.6},
         hovertext=_intervals(names, curve),
         hoverinfo="text",
@@ -174,7 +175,7 @@ def _intervals(names: Sequence[str], curve: Curve) -> list[str]:
 def _add_partial_residuals(figure: go.Figure, curve: Curve, x: list[Any]) -> None:
     figure.add_scatter(
         x=x,
-        y=_rounded([point.residual for point in curve.partial_residuals]),
+        y=rounded([point.residual for point in curve.partial_residuals]),
         mode="markers",
         marker={"color": COLOURS[1], "size": 5, "opacity": 0.7},
         hoverinfo="skip",
@@ -185,7 +186,7 @@ def interaction(pair: Interaction) -> go.Figure:
     """The joint effect of two parameters, as a heat map."""
     figure = go.Figure()
     figure.add_heatmap(
-        z=[_rounded(row) for row in pair.mean.T],
+        z=[rounded(row) for row in pair.mean.T],
         x=_positions(pair.a),
         y=_positions(pair.b),
         colorscale="RdBu",
@@ -195,7 +196,7 @@ def interaction(pair: Interaction) -> go.Figure:
         hovertemplate="%{z:.4g}<extra></extra>",
     )
     for axis, update in ((pair.a, figure.update_xaxes), (pair.b, figure.update_yaxes)):
-        update(title={"text": label(axis.name, _LABEL_WIDTH)})
+        update(title={"text": label(axis.name, LABEL_WIDTH)})
         if axis.is_number:
             _set_scale(update, axis)
         else:
@@ -233,12 +234,12 @@ def shares(parts: Sequence[Share]) -> go.Figure:
     for kind, (name, colour) in _SHARE_STYLES.items():
         of_kind = [s for s in shown if s.kind == kind]
         if of_kind:
-            _add_share_bars(figure, [s.label for s in of_kind], [s.share for s in of_kind], colour, name)
+            add_share_bars(figure, [s.label for s in of_kind], [s.share for s in of_kind], colour, name)
     names = [s.label for s in shown]
     if abs(rest) >= _MIN_OTHERS:
-        _add_share_bars(figure, [_OTHERS], [rest], COLOURS[3], "others")
+        add_share_bars(figure, [_OTHERS], [rest], COLOURS[3], "others")
         names.append(_OTHERS)
-    return _horizontal(figure, names, _share_axis([*(s.share for s in shown), rest]))
+    return horizontal(figure, names, share_axis([*(s.share for s in shown), rest]))
 
 
 def contributions(explanation: Explanation, *, maximize: bool = False) -> go.Figure:
@@ -247,7 +248,7 @@ def contributions(explanation: Explanation, *, maximize: bool = False) -> go.Fig
     n, deltas = len(steps), [delta for _, delta in steps]
     starts = [explanation.expectation, *(explanation.expectation + np.cumsum(deltas)).tolist()][:n]
     names = ["a random configuration", *(name for name, _ in steps), "predicted", "not explained", "observed"]
-    keys = [_numbered(i, name) for i, name in enumerate(names)]
+    keys = [numbered_key(i, name) for i, name in enumerate(names)]
     figure = go.Figure()
     figure.add_bar(
         orientation="h",
@@ -265,7 +266,7 @@ def contributions(explanation: Explanation, *, maximize: bool = False) -> go.Fig
     figure.update_layout(showlegend=False)
     ends = [*starts, *levels]
     room = 0.3 * (max(ends) - min(ends) or abs(explanation.observed) or 1.0)
-    return _horizontal(figure, names, {"range": [min(ends) - room, max(ends) + room]}, numbered=True)
+    return horizontal(figure, names, {"range": [min(ends) - room, max(ends) + room]}, numbered=True)
 
 
 def _steps(explanation: Explanation) -> list[tuple[str, float]]:
@@ -296,27 +297,27 @@ def _signed(values: Sequence[float], *, zero: float) -> list[str]:
     return ["0" if abs(v) <= zero else ("+" if v > 0 else "") + number(v, 3) for v in values]
 
 
-def leave_one_out(loo: LeaveOneOut) -> go.Figure:
-    """Each value against its prediction from all the others, with 95 % intervals."""
-    low, high = float(np.min(loo.observed)), float(np.max(loo.observed))
+def cross_validation(trust: CrossValidation) -> go.Figure:
+    """Each value against its prediction by a model that has not seen it, with 95 % intervals."""
+    low, high = float(np.min(trust.observed)), float(np.max(trust.observed))
     figure = go.Figure()
     figure.add_scatter(
         x=[low, high], y=[low, high], mode="lines", line={"color": NEUTRAL, "dash": "dot"}, hoverinfo="skip"
     )
     figure.add_scatter(
-        x=_rounded(loo.mean),
-        y=_rounded(loo.observed),
-        error_x={"type": "data", "array": _rounded(loo.margin), "thickness": 1, "width": 0, "color": _BAND},
+        x=rounded(trust.mean),
+        y=rounded(trust.observed),
+        error_x={"type": "data", "array": rounded(trust.margin), "thickness": 1, "width": 0, "color": _BAND},
         mode="markers",
         marker={"color": BETTER, "size": 6, "opacity": 0.8},
         hovertext=[
             f"trial {i}: predicted {number(m)}, observed {number(y)}"
-            for i, m, y in zip(loo.ids, loo.mean, loo.observed, strict=True)
+            for i, m, y in zip(trust.ids, trust.mean, trust.observed, strict=True)
         ],
         hoverinfo="text",
     )
     figure.update_layout(
-        xaxis={"title": {"text": "predicted from the other trials"}},
+        xaxis={"title": {"text": "predicted from other trials"}},
         yaxis={"title": {"text": "observed"}},
         showlegend=False,
         height=380,
@@ -324,69 +325,43 @@ def leave_one_out(loo: LeaveOneOut) -> go.Figure:
     return figure
 
 
+def optima(choice: ChoiceOptima) -> go.Figure:
+    """The best value seen in each option, and the best value it is believed to reach, with 80 % intervals."""
+    options, figure = choice.options, go.Figure()
+    keys = [numbered_key(i, str(option.option)) for i, option in enumerate(options)]
+    seen = [(key, option.best) for key, option in zip(keys, options, strict=True) if option.best is not None]
+    figure.add_scatter(
+        x=rounded([best for _, best in seen]),
+        y=[key for key, _ in seen],
+        mode="markers",
+        marker={"color": COLOURS[1], "size": 12, "symbol": "diamond"},
+        name="best seen",
+        hovertext=[number(best) for _, best in seen],
+        hoverinfo="text",
+    )
+    above, below = [o.high - o.median for o in options], [o.median - o.low for o in options]
+    interval = {"type": "data", "symmetric": False, "array": rounded(above), "arrayminus": rounded(below)}
+    figure.add_scatter(
+        x=rounded([option.median for option in options]),
+        y=keys,
+        error_x={**interval, "color": BETTER, "thickness": 3, "width": 0},
+        mode="markers",
+        marker={"color": BETTER, "size": 7},
+        name="believed best",
+        hovertext=[f"{number(o.median)} ({number(o.low)} to {number(o.high)})" for o in options],
+        hoverinfo="text",
+    )
+    shown = [*(o.low for o in options), *(o.high for o in options), *(best for _, best in seen)]
+    axis = {"type": "log"} if _spans_decades(shown) else {}
+    return horizontal(figure, [str(option.option) for option in options], axis, numbered=True)
+
+
 def failures(rows: Sequence[tuple[str, int, int]]) -> go.Figure:
     """The share of failed trials in each branch that has any, largest first; a row is (branch, failed, tried)."""
     shown = sorted((row for row in rows if row[1]), key=lambda row: -row[1] / row[2])[:_MAX_BARS]
     names, failed = [name for name, _, _ in shown], [failed / tried for _, failed, tried in shown]
     figure = go.Figure()
-    _add_share_bars(figure, names, failed, WORSE, "failed")
+    add_share_bars(figure, names, failed, WORSE, "failed")
     figure.data[0].text = [f"{failed} of {tried}" for _, failed, tried in shown]
     figure.update_layout(showlegend=False)
-    return _horizontal(figure, names, _share_axis(failed))
-
-
-# ---------------------------------------------------------------------- horizontal bars with long labels
-
-
-def _add_share_bars(figure: go.Figure, names: list[str], values: list[float], colour: str, legend: str) -> None:
-    figure.add_bar(
-        orientation="h",
-        y=[label(name) for name in names],
-        x=_rounded(values),
-        marker={"color": colour},
-        name=legend,
-        text=[f"{v:.1%}" for v in values],
-        textposition="outside",
-        cliponaxis=False,
-        hovertext=[label(name) for name in names],
-        hoverinfo="text",
-    )
-
-
-def _share_axis(values: Sequence[float]) -> dict[str, Any]:
-    """An axis in percent, with room for the text at the ends of the bars."""
-    low, high = min(0.0, *values), max(0.0, *values)
-    room = 0.16 * (high - low or 1.0)
-    return {"tickformat": ".0%", "range": [low - room * (low < 0), high + room]}
-
-
-def _numbered(i: int, name: str) -> str:
-    """A key that is unique even if two bars have the same name."""
-    return f"{i} {label(name)}"
-
-
-def _horizontal(figure: go.Figure, names: Sequence[str], xaxis: dict[str, Any], *, numbered: bool = False) -> go.Figure:
-    """Lay out horizontal bars from top to bottom; with `numbered`, their keys are those of `_numbered`."""
-    keys = [_numbered(i, name) if numbered else label(name) for i, name in enumerate(names)]
-    figure.update_layout(
-        height=_MARGINS + _BAR_HEIGHT * max(len(names), 1),
-        barmode="relative",
-        bargap=0.35,
-        xaxis=xaxis,
-        yaxis={
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": keys,
-            "autorange": "reversed",
-            "tickvals": keys,
-            "ticktext": [label(name, _LABEL_WIDTH) for name in names],
-            "automargin": True,
-        },
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
-    )
-    return figure
-
-
-def _rounded(values: Any) -> list[float | None]:
-    """Six significant digits, more than a screen can show; a value that is not finite is None, which Plotly skips."""
-    return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
+    return horizontal(figure, names, share_axis(failed))

@@ -42,16 +42,19 @@ def read_study(study: optuna.Study) -> tuple[Space, list[Record]]:
 
 
 def _record(trial: FrozenTrial, translation: Translation, space: Space) -> Record:
-    state = _STATES[trial.state]
+    """A trial as a record. A trial with a value that does not fit the space counts as failed, and its error says so."""
+    state, value, error = _STATES[trial.state], None, trial.user_attrs.get(ERROR)
     config = {name: value for name, value in trial.params.items() if name in space.variables}
     if state == "done":
         try:
             config = space.validate(translation.params(translation.config(trial.params, complete=True)))
-        except ConfigError as error:
-            raise StudyError(f"trial {trial.number} does not fit the space of the study: {error}") from error
-    value = trial.value if state == "done" else None
+            value = trial.value
+        except ConfigError as problem:
+            state, error = "failed", f"its stored parameters do not fit the space: {problem}"
+        if value is None and state == "done":
+            state, error = "failed", "its stored value is lost"
     seconds = trial.duration.total_seconds() if trial.duration is not None else None
-    return Record(trial.number, config, state, value, trial.user_attrs.get(ERROR), seconds)
+    return Record(trial.number, config, state, value, None if error is None else str(error), seconds)
 
 
 def _with_optuna_values(space: Space, translation: Translation) -> Space:

@@ -10,71 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from addtree._threads import one_blas_thread
 from addtree._types import Array
 from addtree.model.thinning import thin
-from addtree.regression import AddTreeGP
-from addtree.report.effects import Z_95, Contribution, Curve, Effects, Interaction
+from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.format import plural
 from addtree.report.importance import Share, interactions, shares
+from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
+from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records
+from addtree.report.trust import CrossValidation, cross_validate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
 
 _MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would be guesses.
 _MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.
 _MAX_ERRORS = 20  # At most this many different error messages are listed.
-_CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
-_GOOD = 0.8  # From this share of explained variance (leave-one-out) on, the model is said to predict well.
-_FAIR = 0.3  # From this share on, or from a rank correlation of _GOOD on, it is said to predict roughly.
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How many trials the model of a report uses; `benchmarks/report_size.py` measures what that costs.
-
-    fit        largest number of trials that the hyperparameters are fitted to
-    condition  largest number of trials that the model is conditioned on
-    """
-
-    fit: int = 200
-    condition: int = 500
-
-
-DEFAULT_LIMITS = Limits()
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """Each value predicted from all the others: the arrays have one entry per trial that the model uses.
-
-    observed          the values, clipped as the notes of the report say
-    mean, std         the predictions, noise included
-    explained         1 - mean squared error / variance
-    coverage          share of the values inside their 95 % intervals
-    rank_correlation  Spearman's correlation of predicted and observed values
-    """
-
-    ids: tuple[int, ...]
-    observed: Array
-    mean: Array
-    std: Array
-    explained: float
-    coverage: float
-    rank_correlation: float
-
-    @property
-    def margin(self) -> Array:
-        """Half the width of the 95 % interval of each prediction."""
-        return Z_95 * self.std
-
-    @property
-    def verdict(self) -> str:
-        """Whether the model can be trusted, in a sentence."""
-        if self.explained >= _GOOD:
-            return "The model predicts unseen trials well, so the effects shown can be trusted."
-        if self.explained >= _FAIR or self.rank_correlation >= _GOOD:
-            return "The model predicts unseen trials roughly: trust the order of the effects, not their exact sizes."
-        return "The model does not predict unseen trials, so take the effects shown as guesses."
+_MIN_RANGE = 1e-305  # Values that lie closer together count as the same: dividing by their range would overflow.
 
 
 @dataclass(frozen=True)
@@ -103,14 +55,16 @@ class Learned:
     interactions  pairs of parameters that interact, strongest first
     shares        share of the variance that each component explains
     best          explanation of the best configuration
-    loo           how well the model predicts
+    trust         how well such a model predicts trials that it has not seen
+    optima        how good each option of each choice can get, and where the optimum lies
     """
 
     curves: dict[str, Curve]
     interactions: tuple[Interaction, ...]
     shares: tuple[Share, ...]
     best: Explanation
-    loo: LeaveOneOut
+    trust: CrossValidation
+    optima: tuple[ChoiceOptima, ...]
 
 
 @dataclass(frozen=True)
@@ -168,6 +122,7 @@ class Report:
         return out
 
 
+@one_blas_thread()
 def build(
     space: Space,
     trials: Iterable[Any],
@@ -187,7 +142,7 @@ def build(
     learned, notes = None, _why_not(space, done, len(known))
     if not notes:
         assert best is not None
-        learned, notes = _learn(space, done, best, maximize, limits)
+        learned, notes = _learn(space, known, best, maximize, limits)
     messages = Counter(t.error or "no message" for t in known if t.state == "failed")
     return Report(
         title=title,
@@ -211,25 +166,33 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
     """Why there is nothing to learn from the trials that are done; empty if there is something."""
     if len(done) < _MIN_VALUES:
         return [f"Trials with a value: {len(done)} of {n_trials}; effects need at least {_MIN_VALUES}."]
-    if len({trial.value for trial in done}) == 1:
+    values = [_value(trial) for trial in done]
+    if max(values) - min(values) < _MIN_RANGE:
         return ["All values are the same, so there is nothing to explain."]
-    return [] if space.encoding.names else ["The space has no parameters that vary."]
+    encoding = space.encoding
+    if encoding.names and len(set(encoding.keys(encoding.encode([trial.config for trial in done])))) == 1:
+        return ["All trials have the same configuration, so there is nothing to explain."]
+    return [] if encoding.names else ["The space has no parameters that vary."]
 
 
 # ---------------------------------------------------------------------- the model
 
 
 def _learn(
-    space: Space, done: Sequence[Record], best: Record, maximize: bool, limits: Limits
+    space: Space, known: Sequence[Record], best: Record, maximize: bool, limits: Limits
 ) -> tuple[Learned, list[str]]:
     """What a model of the values says, and notes about the values that it uses."""
-    y, notes = _clip(np.array([_value(trial) for trial in done]), maximize)
+    done = [trial for trial in known if trial.state == "done"]
+    y, notes = _bound(np.array([_value(trial) for trial in done]))
+    y, more = _clipped(y, maximize)
+    notes += more
     used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
     trials, y = [done[i] for i in used], y[used]
-    gp = _fit(space, trials, y, maximize, limits)
-    effects = Effects(gp, gp.encoding.encode([trial.config for trial in trials]))
+    configs = [trial.config for trial in trials]
+    gp = fit_model(space, configs, y, maximize=maximize, max_fit=limits.fit, draws=limits.draws)
+    effects = Effects(gp, gp.encoding.encode(configs))
     expectation, parts = effects.contributions(best.config)
     predicted = expectation + math.fsum(part.mean for part in parts)
     learned = Learned(
@@ -237,60 +200,32 @@ def _learn(
         interactions=tuple(interactions(effects)),
         shares=tuple(shares(effects)),
         best=Explanation(expectation, tuple(parts), predicted, _value(best)),
-        loo=_leave_one_out(gp, [trial.id for trial in trials], y),
+        trust=cross_validate(space, trials, y, maximize=maximize, limits=limits),
+        optima=choice_optima(space, known, maximize=maximize, limits=limits),
     )
     return learned, notes
 
 
-def _clip(y: Array, maximize: bool) -> tuple[Array, list[str]]:
-    """The values, with extremely bad ones set to a bound, and a note if there are any.
-
-    Extreme values would dominate the variance that the report explains. The bound is generous, so that it changes
-    nothing else. (The optimizer compresses bad values by a logarithm instead; here effects have to stay in the units
-    of the user.)
-    """
-    sign = -1.0 if maximize else 1.0
-    median, least = float(np.median(sign * y)), float(np.min(sign * y))
-    bound = median + _CLIP * (median - least) if median > least else np.inf
-    clipped = int(np.sum(sign * y > bound))
-    if not clipped:
+def _bound(y: Array) -> tuple[Array, list[str]]:
+    """The values, with those that arithmetic cannot handle set to a bound, and a note if there are any."""
+    beyond = int(np.sum(np.abs(y) > MAX_SIZE))
+    if not beyond:
         return y, []
-    at, beyond = f"{sign * bound:.4g}", "below" if maximize else "above"
-    note = (
-        f"Values {beyond} {at} ({plural(clipped, 'trial')}) count as {at}, so that they do not hide all other effects."
-    )
-    return sign * np.minimum(sign * y, bound), [note]
+    note = f"Values beyond ±{MAX_SIZE:g} ({plural(beyond, 'trial')}) count as ±{MAX_SIZE:g} in everything estimated."
+    return np.clip(y, -MAX_SIZE, MAX_SIZE), [note]
 
 
-def _fit(space: Space, trials: Sequence[Record], y: Array, maximize: bool, limits: Limits) -> AddTreeGP:
-    """A model whose hyperparameters are fitted to some of the trials, and which is conditioned on all of them."""
-    some = thin(-y if maximize else y, limits.fit)
-    restarts = 0 if len(some) == limits.fit else 1  # a fit to this many trials already takes seconds
-    gp = AddTreeGP(space).fit([trials[i].config for i in some], y[some], restarts=restarts)
-    return gp.condition([trial.config for trial in trials], y) if len(some) < len(y) else gp
-
-
-def _leave_one_out(gp: AddTreeGP, ids: Sequence[int], y: Array) -> LeaveOneOut:
-    mean, std = gp.leave_one_out()
-    z, z_mean = (y - gp.centre) / gp.scale, (mean - gp.centre) / gp.scale  # squares of y may overflow
-    return LeaveOneOut(
-        ids=tuple(ids),
-        observed=y,
-        mean=mean,
-        std=std,
-        explained=1.0 - float(np.mean((z - z_mean) ** 2) / np.var(z)),
-        coverage=float(np.mean(np.abs(y - mean) <= Z_95 * std)),
-        rank_correlation=_rank_correlation(y, mean),
-    )
-
-
-def _rank_correlation(a: Array, b: Array) -> float:
-    """Spearman's rank correlation; 0 if either is constant."""
-    from scipy.stats import spearmanr  # takes longer to import than the rest of the report, and only this needs it
-
-    if np.all(a == a[0]) or np.all(b == b[0]):
-        return 0.0
-    return float(spearmanr(a, b).statistic)
+def _clipped(y: Array, maximize: bool) -> tuple[Array, list[str]]:
+    """The values, with extremely bad ones set to a bound, and a note if there are any."""
+    bound = clip_bound(y, maximize=maximize)
+    clipped = clip(y, bound, maximize=maximize)
+    n = int(np.sum(clipped != y))
+    if not n:
+        return y, []
+    at, beyond = f"{bound:.4g}", "below" if maximize else "above"
+    return clipped, [
+        f"Values {beyond} {at} ({plural(n, 'trial')}) count as {at}, so that they do not hide all other effects."
+    ]
 
 
 # ---------------------------------------------------------------------- branches

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from addtree.report.effects import Curve
-from addtree.report.format import plural, value
+from addtree.report.format import plural, probability, value
 from addtree.report.importance import Share
+from addtree.report.optima import ChoiceOptima
 from addtree.report.summary import Explanation, Report
+from addtree.report.trust import CrossValidation
 from addtree.space.space import Choice, Space
 
 _MAX_LINES = 8  # A list has at most this many lines.
 _BAR_WIDTH = 24  # A share of 100 % is a bar of this many characters.
+_OPTION_WIDTH = 24  # The name of an option is cut to this many characters in a table.
 _LABEL_WIDTH = 60  # The name of a component is cut to this many characters.
 _MESSAGE_WIDTH = 100  # An error message is cut to this many characters.
 
@@ -35,12 +38,39 @@ def explain(report: Report) -> str:
         lines += _why(report.learned.best)
         lines += _variance(report.learned.shares)
         lines += _options(report.space, report.learned.curves)
-        loo = report.learned.loo
-        lines += ["", f"{loo.verdict} (Leave-one-out predictions explain {max(loo.explained, 0):.0%} of the variance.)"]
+        lines += _optima(report.learned.optima)
+        lines += _trust(report.learned.trust)
     if report.errors:
         lines += ["", "failures"]
         lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
     return "\n".join(lines)
+
+
+def _optima(choices: Sequence[ChoiceOptima]) -> Iterator[str]:
+    """How good each option can get; with many choices, the first ones."""
+    if choices:
+        yield from ("", "how good can each branch get? (believed best value and its 80 % interval; may it be dropped?)")
+    for choice in choices[:_MAX_LINES]:
+        yield f"  {choice.choice} {choice.condition}".rstrip()
+        labels = [str(option.option)[:_OPTION_WIDTH] for option in choice.options]
+        width = max(map(len, labels))
+        for label, option in zip(labels, choice.options, strict=True):
+            seen = "no value" if option.best is None else f"best {option.best:.4g} of {option.evaluations}"
+            yield (
+                f"    {label:<{width}}  {seen:<22}  {option.median:.4g} ({option.low:.3g} to {option.high:.3g}),"
+                f" optimum here: {probability(option.probability, choice.draws)}. {option.verdict}"
+            )
+    if len(choices) > _MAX_LINES:
+        yield f"  {plural(len(choices) - _MAX_LINES, 'more choice')}: see the report"
+
+
+def _trust(trust: CrossValidation) -> Iterator[str]:
+    """How well the model predicts trials that it has not seen."""
+    yield from ("", "can the model be trusted?", f"  {trust.verdict}")
+    yield (
+        f"  Predicted by models fitted to other trials: {max(trust.explained, 0):.0%} of the variance explained,"
+        f" {trust.coverage_95:.0%} of the values inside 95 % intervals."
+    )
 
 
 def _why(explanation: Explanation) -> Iterator[str]:

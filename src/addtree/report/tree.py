@@ -114,10 +114,9 @@ def _curve(curve: Curve) -> str:
     """The mean of an effect as a small line without axes."""
     low, high = float(curve.mean.min()), float(curve.mean.max())
     n, width, height = len(curve.mean), _WIDTH // 2, _HEIGHT
-    x_unit, y_unit = (width - 2 * _PADDING) / max(n - 1, 1), (height - 2 * _PADDING) / ((high - low) or 1.0)
-    points = [
-        f"{_PADDING + x_unit * i:.1f},{_PADDING + y_unit * (high - float(v)):.1f}" for i, v in enumerate(curve.mean)
-    ]
+    x_unit, depth = (width - 2 * _PADDING) / max(n - 1, 1), (high - curve.mean) / ((high - low) or 1.0)  # 0 to 1
+    y = _PADDING + (height - 2 * _PADDING) * depth
+    points = [f"{_PADDING + x_unit * i:.1f},{v:.1f}" for i, v in enumerate(y)]
     return (
         f'<svg class="spark" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'aria-hidden="true"><polyline points="{" ".join(points)}"/></svg>'

@@ -53,7 +53,8 @@ def maximize_sum(
     """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
 
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
-    than the vertices' own and the options' offsets are left out. Only rows that agree with the restriction count.
+    than the vertices' own and the options' offsets are left out. Only rows that agree with the
+    restriction count.
     """
     solutions = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), restriction)
     offsets = _solve_offsets(view, encoding, acquisition)
@@ -157,10 +158,11 @@ def _vertex_of_column(kernel: Kernel) -> Index:
     return vertex
 
 
-def _one_term_each(kernel: Kernel, terms: Sequence[int], k: int) -> TermPoints:
-    """k points per term, at each of which that term alone counts; terms in ascending order."""
-    repeated = np.repeat(np.array(terms, dtype=np.intp), k)
-    return TermPoints(repeated, np.arange(len(repeated)), len(kernel.terms))
+def _points(kernel: Kernel, groups: Sequence[Sequence[int]], k: int) -> TermPoints:
+    """k points per group of terms, at each of which the terms of that group alone count."""
+    pairs = [(t, g * k + i) for g, group in enumerate(groups) for t in group for i in range(k)]
+    term, point = np.array(sorted(pairs), dtype=np.intp).reshape(len(pairs), 2).T
+    return TermPoints(term, point, len(kernel.terms))
 
 
 def _solve_offsets(
@@ -170,7 +172,7 @@ def _solve_offsets(
     offsets = view.kernel.of_kind("offset")
     nowhere = np.full((1, encoding.n_columns), np.nan)
     row = np.zeros(len(offsets), dtype=np.intp)
-    mean, variance, _ = view.moments(nowhere, _one_term_each(view.kernel, offsets, 1), row)(nowhere)
+    mean, variance, _ = view.moments(nowhere, _points(view.kernel, [[t] for t in offsets], 1), row)(nowhere)
     values = acquisition(np.ones(len(offsets)))(mean, variance)[0]
     gates = [view.kernel.terms[t].gate[0] for t in offsets]
     return {(j, int(option)): float(value) for (j, option, _), value in zip(gates, values, strict=True)}
@@ -190,13 +192,14 @@ def _solve_vertices(
     """
     kernel = view.kernel
     mains, vertex = kernel.of_kind("main"), _vertex_of_column(kernel)
+    own_terms = [group for group in kernel.components if kernel.terms[group[0]].kind == "main"]
     V, D, own = len(mains), encoding.n_columns, np.flatnonzero(vertex >= 0)
     sizes = np.array([len(kernel.terms[t].columns) for t in mains], dtype=float)
 
     def worth(X: Array) -> tuple[Array, Moments]:
         """The acquisition of every vertex in every row (V x rows), and the moments behind it."""
         k = len(X)
-        moments = view.moments(X, _one_term_each(kernel, mains, k), np.tile(np.arange(k), V))
+        moments = view.moments(X, _points(kernel, own_terms, k), np.tile(np.arange(k), V))
         mean, variance, _ = moments(X)
         return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
 

@@ -65,15 +65,7 @@ def maximize_jointly(
     X, value = score(encoding.snap(candidates))
     if not len(X):
         return None
-    starts = X[_different_branches(encoding, X, value, search.ascents)]
-    free = encoding.is_numeric & ~np.isnan(starts)
-    if restriction is not None:
-        free &= ~restriction.fixed
-    box = Box(free, *encoding.bounds(starts))
-    moments = view.moments(starts, view.kernel.rows(starts).active)
-    function = acquisition_at(moments, acquisition)
-    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
-    refined, refined_value = score(_within_rules(function, encoding, starts, improved, box, search, tolerance))
+    refined, refined_value = score(improve(view, observed, acquisition, X, value, search=search, tolerance=tolerance))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -83,6 +75,29 @@ def maximize_jointly(
             break
         best, best_value = X[np.argmax(value)], float(np.max(value))
     return best
+
+
+def improve(
+    view: View,
+    observed: Observed,
+    acquisition: Acquisition,
+    X: Array,
+    value: Array,
+    *,
+    search: JointSearch,
+    tolerance: float | None = None,
+) -> Array:
+    """What gradient ascent makes of the best of the rows X, whose acquisition is `value`; snapped."""
+    encoding, restriction = observed.encoding, observed.restriction
+    starts = X[_different_branches(encoding, X, value, search.ascents)]
+    free = encoding.is_numeric & ~np.isnan(starts)
+    if restriction is not None:
+        free &= ~restriction.fixed
+    box = Box(free, *encoding.bounds(starts))
+    moments = view.moments(starts, view.kernel.rows(starts).active)
+    function = acquisition_at(moments, acquisition)
+    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
+    return _within_rules(function, encoding, starts, improved, box, search, tolerance)
 
 
 def _within_rules(

@@ -2,7 +2,7 @@
 
 Matheron's rule: a prior draw f plus a correction through the observations is a posterior draw,
 
-    f(x) + k(x, X) K⁻¹ (z - f(X) - ε),        ε ~ N(0, σ² I),
+    f(x) + k(x, X) K⁻¹ (z - f(X) - ε),        ε ~ N(0, diag(N)),
 
 and it holds term by term: each term's own draw is a function of its own columns, so that a draw of an additive model
 decomposes over the tree exactly. Prior draws are sums of M random cosines per term; the correction is exact.
@@ -22,25 +22,32 @@ from addtree.model.kernel_matrices import Counted, MovingPoints, scatter
 _FEATURES = 512  # M, the number of cosines per term.
 
 
+def _draw_cosines(posterior: Posterior, t: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Random frequencies (F x M) over the F features of term t, and phases (M)."""
+    kernel = posterior.kernel
+    features, _ = kernel.term_features(t)
+    frequencies = rng.normal(size=(len(features), _FEATURES)) * kernel.term_weights(posterior.hyper, t)[:, None]
+    if not kernel.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
+        frequencies /= np.sqrt(rng.chisquare(5.0, size=_FEATURES) / 5.0)
+    return frequencies, rng.uniform(0.0, 2.0 * np.pi, size=_FEATURES)
+
+
 class SamplePath:
     """One draw of the function; its variance is zero."""
 
     def __init__(self, posterior: Posterior, rng: np.random.Generator) -> None:
         self._posterior = posterior
         kernel, hyper = posterior.kernel, posterior.hyper
-        self._constants = np.where(kernel.constant, np.sqrt(hyper.amplitudes) * rng.normal(size=len(kernel.terms)), 0.0)
+        draws = np.sqrt(hyper.amplitudes) * rng.normal(size=len(kernel.terms))
+        self._coefficients = draws[kernel.linear]  # of the basis functions of the linear terms
         self._cosines: dict[int, tuple[Array, Array, Array]] = {}
-        for t in kernel.varying:
-            features, _ = kernel.term_features(t)
-            frequencies = rng.normal(size=(len(features), _FEATURES)) * kernel.term_weights(hyper, t)[:, None]
-            if not kernel.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
-                frequencies /= np.sqrt(rng.chisquare(5.0, size=_FEATURES) / 5.0)
-            phases = rng.uniform(0.0, 2.0 * np.pi, size=_FEATURES)
+        for t in kernel.stationary:
+            frequencies, phases = _draw_cosines(posterior, t, rng)
             weights = rng.normal(size=_FEATURES) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES)
             self._cosines[t] = (frequencies, phases, weights)
         rows = posterior.rows
-        noise = rng.normal(size=len(rows)) * np.sqrt(hyper.noise)
-        prior = self._prior(rows.features, TermPoints.from_mask(rows.active), np.arange(len(rows)))[0]
+        noise = rng.normal(size=len(rows)) * np.sqrt(posterior.noise)
+        prior = self._prior(rows, TermPoints.from_mask(rows.active), np.arange(len(rows)))[0]
         self._correction = posterior.cholesky.solve(posterior.z - prior - noise)
 
     @property
@@ -48,10 +55,13 @@ class SamplePath:
         """The kernel of the posterior."""
         return self._posterior.kernel
 
-    def _prior(self, features: Array, counted: TermPoints, row: Index) -> tuple[Array, Callable[[Array], Array]]:
-        """The prior draw at points (B), and what turns derivatives by it into one by the features."""
-        kernel = self._posterior.kernel
-        value = scatter(counted.point, self._constants[counted.term], len(row))
+    def _prior(self, rows: Rows, counted: TermPoints, row: Index) -> tuple[Array, Callable[[Array], Array]]:
+        """The prior draw at points (B), which lie in these rows, and what turns derivatives by it into one by X."""
+        kernel, features = self._posterior.kernel, rows.features
+        linear = kernel.is_linear[counted.term]
+        point, term = counted.point[linear], kernel.linear_position[counted.term[linear]]
+        basis, basis_slope = kernel.basis_functions(rows.X)
+        value = scatter(point, self._coefficients[term] * basis[row[point], term], len(row))
         slopes: list[tuple[Index, Index, Array]] = []
         for t, (frequencies, phases, weights) in self._cosines.items():
             on = counted.points_of(t)
@@ -62,9 +72,13 @@ class SamplePath:
                 slopes.append((on, columns, -(np.sin(angle) * weights) @ frequencies.T))
 
         def gradient(by_value: Array) -> Array:
-            out = np.zeros_like(features)
+            by_features = np.zeros_like(features)
             for on, columns, slope in slopes:
-                np.add.at(out, (row[on][:, None], columns), by_value[on][:, None] * slope)
+                np.add.at(by_features, (row[on][:, None], columns), by_value[on][:, None] * slope)
+            out = kernel.by_columns(by_features)
+            by_basis = by_value[point] * self._coefficients[term] * basis_slope[row[point], term]
+            moves = kernel.polynomials[1][term] > 0
+            np.add.at(out, (row[point[moves]], kernel.polynomials[0][term[moves]]), by_basis[moves])
             return out
 
         return value, gradient
@@ -72,7 +86,7 @@ class SamplePath:
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """The draw at m queries, and zeros for its variance."""
         cross = self._posterior.cross.value(queries)
-        prior = self._prior(queries.features, TermPoints.from_mask(queries.active), np.arange(len(queries)))[0]
+        prior = self._prior(queries, TermPoints.from_mask(queries.active), np.arange(len(queries)))[0]
         value = prior + cross @ self._correction
         return value, np.zeros_like(value)
 
@@ -83,14 +97,74 @@ class SamplePath:
         points = MovingPoints(kernel, posterior.hyper, posterior.rows, X, counted, row)
 
         def function(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
-            cross, pull_back = points.value(X)
-            prior, by_features = self._prior(kernel.rows(X).features, points.counted, points.row)
+            cross, _, pull_back = points.value(X)
+            prior, by_X = self._prior(kernel.rows(X), points.counted, points.row)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
-                direct = kernel.by_columns(by_features(by_mean))
-                return direct + pull_back(by_mean[:, None] * self._correction)
+                return by_X(by_mean) + pull_back(by_mean[:, None] * self._correction, np.zeros_like(by_mean))
 
             value = prior + cross @ self._correction
             return value, np.zeros_like(value), gradient
+
+        return function
+
+
+class SamplePaths:
+    """S draws of the function that share their cosines: at fixed rows they cost little more than one draw."""
+
+    def __init__(self, posterior: Posterior, size: int, rng: np.random.Generator) -> None:
+        self.size, self._posterior = size, posterior
+        kernel, hyper, rows = posterior.kernel, posterior.hyper, posterior.rows
+        roots = np.sqrt(hyper.amplitudes[kernel.linear])
+        self._coefficients = roots[:, None] * rng.normal(size=(len(roots), size))  # of the linear terms, L x S
+        self._cosines: dict[int, tuple[Array, Array, Array]] = {}
+        for t in kernel.stationary:
+            weights = rng.normal(size=(_FEATURES, size)) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES)
+            self._cosines[t] = (*_draw_cosines(posterior, t, rng), weights)
+        noise = rng.normal(size=(len(rows), size)) * np.sqrt(posterior.noise)[:, None]
+        self._correction = posterior.cholesky.solve(posterior.z[:, None] - self._prior(rows) - noise)  # n x S
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the posterior."""
+        return self._posterior.kernel
+
+    def _prior(self, queries: Rows) -> Array:
+        """The prior draws at m queries (m x S)."""
+        value = queries.basis[:, self.kernel.linear] @ self._coefficients
+        for t, (frequencies, phases, weights) in self._cosines.items():
+            on = np.flatnonzero(queries.active[:, t])
+            columns, _ = self.kernel.term_features(t)
+            value[on] += np.cos(queries.features[np.ix_(on, columns)] @ frequencies + phases) @ weights
+        return np.asarray(value)
+
+    def values(self, queries: Rows) -> Array:
+        """Every draw at m queries (m x S)."""
+        return np.asarray(self._prior(queries) + self._posterior.cross.value(queries) @ self._correction)
+
+    def functions(self, X: Array, draw: Index) -> Callable[[Array], tuple[Array, Array]]:
+        """Draw `draw[b]` at moving points X[b], as a function of X: its values (B) and their gradients (B x D)."""
+        kernel, active, correction = self.kernel, self.kernel.rows(X).active, self._correction[:, draw].T
+        points = MovingPoints(kernel, self._posterior.hyper, self._posterior.rows, X, active)
+        coefficients = self._coefficients[:, draw].T * active[:, kernel.linear]
+        read, degrees = kernel.polynomials
+        trends = np.flatnonzero(degrees > 0)
+
+        def function(X: Array) -> tuple[Array, Array]:
+            cross, _, pull_back = points.value(X)
+            rows = kernel.rows(X)
+            basis, basis_slope = kernel.basis_functions(rows.X)
+            value = np.sum(cross * correction, axis=1) + np.sum(coefficients * basis, axis=1)
+            by_features = np.zeros_like(rows.features)
+            for t, (frequencies, phases, weights) in self._cosines.items():
+                on = np.flatnonzero(active[:, t])
+                columns, _ = kernel.term_features(t)
+                angle, own = rows.features[np.ix_(on, columns)] @ frequencies + phases, weights[:, draw[on]].T
+                value[on] += np.einsum("bm,bm->b", np.cos(angle), own)
+                by_features[np.ix_(on, columns)] -= (np.sin(angle) * own) @ frequencies.T
+            gradient = kernel.by_columns(by_features) + pull_back(correction, np.zeros(len(X)))
+            every = np.arange(len(X))[:, None]
+            np.add.at(gradient, (every, read[trends]), (coefficients * basis_slope)[:, trends])
+            return value, gradient
 
         return function

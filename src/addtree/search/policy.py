@@ -9,7 +9,8 @@ turns. The turn of a suggestion is its number in the run, from 1:
     neglected branch  turns 1, 3, 6, 10, 15, ..., which recur ever more rarely: the branch seen least for its share
 
 The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
-expected improvement; the other acquisitions look everywhere.
+expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives way to
+top-two Thompson sampling (see `noisy`), which may repeat an evaluation.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expe
 from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.joint import JointSearch, maximize_jointly
+from addtree.search.noisy import TopTwo, by_mean, top_two
 from addtree.search.pathwise import SamplePath
 from addtree.search.view import View
 
@@ -50,6 +52,7 @@ class Policy:
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
     aim           how far below the best the lower target is, as a share of (median - best)
+    noisy         top-two Thompson sampling, and when it takes over from expected improvement
     tolerance     gain of log expected improvement below which an ascent ends, whatever the scale of y
     candidates    candidates of the joint search
     joint         the joint search
@@ -63,6 +66,7 @@ class Policy:
     local_turn: int | None = 2
     neglected: bool = True
     aim: float = 0.1
+    noisy: TopTwo = TopTwo()
     tolerance: float = 0.01
     candidates: CandidateSettings = CandidateSettings()
     joint: JointSearch = JointSearch()
@@ -106,6 +110,8 @@ def suggest(
 
     The posterior knows the observations, and may know rows that are still being evaluated besides.
     """
+    if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
+        return suggest_again(policy, posterior, observed, turn=turn, rng=rng)
     view: View = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
     acquisition = joint_acquisition(policy, posterior, observed, turn)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
@@ -122,6 +128,17 @@ def suggest(
         if found is not None:
             return found
     return None
+
+
+def suggest_again(
+    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+) -> Array | None:
+    """The row to evaluate next if rows may be evaluated again: values are noisy, or the space is exhausted."""
+    incumbents = by_mean(observed, posterior)
+    rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
+    if posterior.kernel.of_kind("main"):
+        rows = np.concatenate([rows, _decomposed_row(policy, posterior, incumbents, turn, rng)[0][None]])
+    return top_two(posterior, observed, rows, settings=policy.noisy, search=policy.joint, rng=rng)
 
 
 def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:

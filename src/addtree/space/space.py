@@ -15,6 +15,7 @@ from addtree.errors import ConfigError, SpaceError
 from addtree.space.choice import Choice
 from addtree.space.encoding import Encoding
 from addtree.space.forms import brief, child_from_dict, condition_text, did_you_mean, draw, example, opened_spaces
+from addtree.space.limits import check_form
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.rules import AnyRule, make_rule, rules_to_dict, split_rules
 from addtree.space.tree import Condition, Location, Node, Opening, Tree, Vertex
@@ -290,6 +291,7 @@ class Space:
         >>> Space.from_dict({"x": {"type": "real", "low": 0, "high": 1}})
         Space({'x': Real(0.0, 1.0)})
         """
+        check_form(form)
         if not isinstance(form, Mapping):
             raise SpaceError(f"a space is a mapping of names to parameters, got {form!r}")
         children, rules = split_rules(form)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import time
+import traceback
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -12,12 +15,17 @@ import optuna
 import sqlalchemy
 import sqlalchemy.event
 import sqlalchemy.exc
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import BaseStorage, RDBStorage
+from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.engine import make_url
 
-from addtree.errors import StorageError
+from addtree._numbers import is_number
+from addtree._optuna.trials import LOST
+from addtree.errors import AddTreeError, StorageError
+from addtree.study.journal import open_journal
+from addtree.study.redaction import hide_password, hide_secrets
 
+_log = logging.getLogger(__name__)
 _HEARTBEAT_INTERVAL = 30  # seconds between two signs of life of a running trial
 _GRACE_PERIOD = 150  # seconds without a sign of life after which other machines treat a worker as dead
 _OPEN_ATTEMPTS = 5  # attempts to open a database in which other workers are creating the tables at the same time
@@ -25,17 +33,13 @@ _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
 _POSTGRES_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server may take
 
-
-def hide_password(url: str) -> str:
-    """Replace the password in a URL, so that the URL can be shown.
-
-    >>> hide_password("postgresql://me:secret@host/db")
-    'postgresql://me:***@host/db'
-    """
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except sqlalchemy.exc.ArgumentError:
-        return url
+# What a driver needs to know. The encoding makes psycopg return text for a database whose encoding is SQL_ASCII.
+_CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
+    "sqlite": {"timeout": _SQLITE_TIMEOUT},
+    "postgresql": {"connect_timeout": _POSTGRES_TIMEOUT, "client_encoding": "utf8"},
+}
+# An error that passes through one of these packages comes from the storage.
+_STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "addtree.study.journal")
 
 
 @contextlib.contextmanager
@@ -57,11 +61,13 @@ def open_storage(url: str) -> BaseStorage:
 
     A plain path is a journal if it ends in .journal, and an SQLite file otherwise.
     """
+    if not url.strip() or ("://" not in url and hide_password(url) != url):  # a typo; a path would not have a password
+        raise _not_a_url(url)
     if "://" not in url:
         url = f"journal:///{url}" if url.endswith(".journal") else f"sqlite:///{url}"
     with _storage_errors(url):
         if url.startswith("journal:///"):
-            return JournalStorage(JournalFileBackend(url.removeprefix("journal:///")))
+            return open_journal(url.removeprefix("journal:///"))
         return optuna.storages._CachedStorage(_open_database(url))
 
 
@@ -71,14 +77,11 @@ def _open_database(url: str) -> RDBStorage:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
         parsed.get_dialect()
-    except (sqlalchemy.exc.ArgumentError, sqlalchemy.exc.NoSuchModuleError):
-        raise StorageError(
-            f"storage {url!r} is not a storage URL; use sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
-        ) from None
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # an unknown dialect, or a port that is not a number
+        raise _not_a_url(url) from None
     if parsed.drivername == "postgresql":  # the driver that this stands for differs between versions of SQLAlchemy
         url = parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
-    timeouts = {"sqlite": {"timeout": _SQLITE_TIMEOUT}, "postgresql": {"connect_timeout": _POSTGRES_TIMEOUT}}
-    engine_options = {"connect_args": timeouts.get(backend, {}), "pool_pre_ping": backend != "sqlite"}
+    engine_options = {"connect_args": _CONNECT_OPTIONS.get(backend, {}), "pool_pre_ping": backend != "sqlite"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # Optuna's heartbeat is experimental
         storage = _create_tables(url, engine_options)
@@ -87,11 +90,42 @@ def _open_database(url: str) -> RDBStorage:
     return storage
 
 
+class _Database(RDBStorage):
+    """A database in which a damaged trial costs only itself: it counts as lost, and its rows stay as they are."""
+
+    def _build_frozen_trial_from_trial_model(self, trial: Any) -> FrozenTrial:
+        try:
+            built = super()._build_frozen_trial_from_trial_model(trial)
+            _check_numbers(built)
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+            _log.error("trial %s is damaged and left out: %s: %s", trial.number, type(error).__name__, error)
+            lost = optuna.create_trial(state=TrialState.FAIL, system_attrs={LOST: True})
+            lost.number, lost._trial_id = trial.number, trial.trial_id
+            return lost
+        return built
+
+
+def _check_numbers(trial: FrozenTrial) -> None:
+    """Raise a TypeError if something that must be a number is not one, or is missing."""
+    if not isinstance(trial.number, int) or (trial.state == TrialState.COMPLETE and not trial.values):
+        raise TypeError(f"number {trial.number!r}, values {trial.values!r}")
+    categorical = optuna.distributions.CategoricalDistribution
+    numeric = [name for name, domain in trial.distributions.items() if not isinstance(domain, categorical)]
+    for value in (*(trial.values or ()), *(trial.params[name] for name in numeric)):
+        if not is_number(value) or math.isnan(value):
+            raise TypeError(f"{value!r} is not a number")
+
+
+def _not_a_url(url: str) -> StorageError:
+    remedy = "use sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
+    return StorageError(f"storage {hide_password(url)!r} is not a storage URL; {remedy}")
+
+
 def _create_tables(url: str, engine_options: dict[str, Any]) -> RDBStorage:
     """Open a database and create its tables; try again if another worker creates them at the same moment."""
     for attempt in range(_OPEN_ATTEMPTS):
         try:
-            return RDBStorage(
+            return _Database(
                 url,
                 engine_kwargs=engine_options,
                 heartbeat_interval=_HEARTBEAT_INTERVAL,
@@ -102,7 +136,7 @@ def _create_tables(url: str, engine_options: dict[str, Any]) -> RDBStorage:
                 f"storage {hide_password(url)}: its driver is missing; install addtree[postgres] for PostgreSQL"
             ) from None
         except RuntimeError as error:  # the tables were created by another version of Optuna
-            raise StorageError(f"storage {hide_password(url)}: {_first_line(error)}") from error
+            raise StorageError(f"storage {hide_password(url)}: {_first_line(error)}") from None
         except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
             cause = error.__cause__ if isinstance(error, optuna.exceptions.StorageInternalError) else error
             raced = isinstance(cause, sqlalchemy.exc.IntegrityError) or "already exists" in str(cause)
@@ -140,17 +174,36 @@ def _close(storage: BaseStorage) -> None:
 
 @contextlib.contextmanager
 def _storage_errors(url: str) -> Iterator[None]:
-    """Raise every error of a storage as a StorageError with a message of one line."""
-    shown = hide_password(url)
+    """Raise every error of a storage as a StorageError with a message of one line and without a password."""
     try:
         yield
     except optuna.exceptions.StorageInternalError as error:
-        raise StorageError(f"storage {shown}: {_first_line(error.__cause__ or error)}") from error
-    except (sqlalchemy.exc.SQLAlchemyError, OSError) as error:
-        raise StorageError(f"storage {shown}: {_first_line(error)}") from error
+        raise _storage_error(url, error.__cause__ or error) from None
+    except (AddTreeError, optuna.exceptions.OptunaError):
+        raise
+    except Exception as error:
+        if not comes_from_storage(error):
+            raise
+        raise _storage_error(url, error) from None
+
+
+def comes_from_storage(error: BaseException) -> bool:
+    """Whether an error was raised inside a storage, for instance because its disk is full or a row is damaged."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(str(frame.f_globals.get("__name__")).startswith(_STORAGE_PACKAGES) for frame, _ in frames)
+
+
+def _storage_error(url: str, error: BaseException) -> StorageError:
+    """Return an error that says which storage failed and why."""
+    reason = hide_secrets(_first_line(error), url)
+    if not isinstance(error, (sqlalchemy.exc.SQLAlchemyError, OSError)):  # anything else means damaged data
+        reason = f"its content cannot be read ({type(error).__name__}: {reason}); restore it from a copy"
+    return StorageError(f"storage {hide_password(url)}: {reason}")
 
 
 def _first_line(error: BaseException) -> str:
     """Return the first line of an error's message; the database's own message, if there is one."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import optuna
@@ -13,8 +14,9 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._numbers import is_whole
 from addtree._types import Config
-from addtree.errors import StudyError
+from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.optuna import AddTreeSampler
 from addtree.space.space import Space
 from addtree.study.tickets import ERROR, is_lost
@@ -39,55 +41,103 @@ def open_study(
 ) -> optuna.Study:
     """Load the study of this name, or create it if there is none.
 
-    Raises a StudyError if the study exists with another space or direction. The seed of an existing study is used
-    unless another one is given.
+    Raises a StudyError if the study exists with another space or direction, and an OptionError if an argument cannot be
+    stored; nothing is stored in either case. The seed of an existing study is used unless another one is given.
 
     space    the declared space; None for define-by-run
     initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
+    _check_seed(seed)
+    text = _space_text(space)
+    for stored in (name, *(space.variables if space is not None else ())):
+        _check_text(stored)
     direction = StudyDirection.MAXIMIZE if maximize else StudyDirection.MINIMIZE
     study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
+    _check_same_direction(study, direction)
     attrs = study.user_attrs
     if _SPACE not in attrs and not study.get_trials(deepcopy=False):
-        study.set_user_attr(_SPACE, _space_text(space))
+        study.set_user_attr(_SPACE, text)
         study.set_user_attr(_SEED, int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
         attrs = study.user_attrs
-    _check_same_space(name, attrs.get(_SPACE), space)
-    if study.direction != direction:
-        raise StudyError(
-            f"study {name!r} looks for the {'largest' if not maximize else 'smallest'} value; "
-            f"{'add' if not maximize else 'leave out'} --maximize, or give the new study another name"
-        )
+    _check_same_space(study, space)
+    if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
+        study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
     if space is not None and initial:
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
     # Equal spaces may differ in order; the study keeps the order that it was created with.
-    seed = attrs.get(_SEED) if seed is None else seed
+    seed = _stored_seed(study) if seed is None else seed
     study.sampler = AddTreeSampler(space_of(study), seed=seed, initial=initial)
     return study
 
 
-def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
-    """Load an existing study; without a name, the only study of the storage."""
-    known = sorted(optuna.get_all_study_names(storage))
+def study_names(storage: BaseStorage) -> list[str]:
+    """Return the names of all studies in order, except of those whose name is damaged."""
+    return sorted(name for name in optuna.get_all_study_names(storage) if isinstance(name, str))
+
+
+def find_study(storage: BaseStorage, name: str | None) -> optuna.Study:
+    """Load an existing study to read its trials, even if it cannot continue; without a name, the only study."""
+    known = study_names(storage)
     if name is None and len(known) == 1:
         name = known[0]
     if name is None or name not in known:
         problem = "name a study" if name is None else f"there is no study {name!r}"
         raise StudyError(f"{problem}; the storage has {', '.join(map(repr, known)) or 'none'}")
     study = optuna.load_study(study_name=name, storage=storage)
+    _check_has_direction(study)
+    return study
+
+
+def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
+    """Load an existing study to continue it with its stored space and seed; without a name, the only study."""
+    study = find_study(storage, name)
     initial = json.loads(study.user_attrs.get(_INITIAL, "[]"))
-    study.sampler = AddTreeSampler(space_of(study), seed=study.user_attrs.get(_SEED), initial=initial)
+    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study), initial=initial)
     return study
 
 
 def space_of(study: optuna.Study) -> Space | None:
     """Return the space that a study was created with; None for define-by-run and for a study not made by addtree."""
-    return _parse_space(study.user_attrs.get(_SPACE))
+    text = study.user_attrs.get(_SPACE)
+    if text is None or text == _DEFINE_BY_RUN:
+        return None
+    try:
+        return Space.from_dict(json.loads(text))
+    except (SpaceError, TypeError, ValueError, RecursionError) as error:
+        raise StudyError(
+            f"the stored space of study {study.study_name!r} is damaged ({error}); restore the storage from a copy"
+        ) from error
 
 
-def _parse_space(text: str | None) -> Space | None:
-    """Return the space of such a form; None for define-by-run, or if there is none."""
-    return None if text is None or text == _DEFINE_BY_RUN else Space.from_dict(json.loads(text))
+def _check_seed(seed: int | None) -> None:
+    """Raise an OptionError if a seed is not an integer of zero or more."""
+    if seed is not None and not _is_seed(seed):
+        raise OptionError(f"seed={seed!r} must be an integer of zero or more")
+
+
+def _is_seed(seed: Any) -> bool:
+    return is_whole(seed) and seed >= 0
+
+
+def _stored_seed(study: optuna.Study) -> int | None:
+    """Return the seed of a study; None if it has none."""
+    seed = study.user_attrs.get(_SEED)
+    if seed is not None and not _is_seed(seed):
+        raise StudyError(
+            f"study {study.study_name!r} has the stored seed {seed!r}, which is not an integer of zero or more; "
+            "give it another one: `run` or `suggest --space FILE` with --seed 0"
+        )
+    return seed
+
+
+def _check_text(name: str) -> None:
+    """Raise an OptionError if a name cannot be stored by every storage."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise OptionError(f"the name {name!r} is not valid Unicode text; rename it") from None
+    if "\0" in name:
+        raise OptionError(f"the name {name!r} contains a NUL character; rename it")
 
 
 def _space_text(space: Space | None) -> str:
@@ -95,14 +145,33 @@ def _space_text(space: Space | None) -> str:
     return _DEFINE_BY_RUN if space is None else json.dumps(space.to_dict())
 
 
-def _check_same_space(name: str, stored: str | None, space: Space | None) -> None:
+def _check_has_direction(study: optuna.Study) -> None:
+    """Raise a StudyError if the direction of a study is lost."""
+    if not study.directions:
+        raise StudyError(f"study {study.study_name!r} is damaged: it has no direction; restore the storage from a copy")
+
+
+def _check_same_direction(study: optuna.Study, direction: StudyDirection) -> None:
+    """Raise a StudyError if a study has another direction, or several."""
+    name = study.study_name
+    _check_has_direction(study)
+    if len(study.directions) > 1:
+        raise StudyError(f"study {name!r} has several objectives; give the new study another name")
+    if study.direction != direction:
+        kind, remedy = ("smallest", "leave out") if direction == StudyDirection.MAXIMIZE else ("largest", "add")
+        raise StudyError(
+            f"study {name!r} looks for the {kind} value; {remedy} --maximize, or give the new study another name"
+        )
+
+
+def _check_same_space(study: optuna.Study, space: Space | None) -> None:
     """Raise a StudyError that shows the difference if the stored space of a study is not `space`."""
-    if (stored in (None, _DEFINE_BY_RUN) and space is None) or (space is not None and _parse_space(stored) == space):
+    name, stored = study.study_name, study.user_attrs.get(_SPACE)
+    if (stored in (None, _DEFINE_BY_RUN) and space is None) or (space is not None and space_of(study) == space):
         return
     if stored is None:
         raise StudyError(f"study {name!r} was not made by addtree for this space; give the new study another name")
-    old = stored if stored == _DEFINE_BY_RUN else str(Space.from_dict(json.loads(stored)))
-    new = _DEFINE_BY_RUN if space is None else str(space)
+    old, new = (_DEFINE_BY_RUN if shown is None else str(shown) for shown in (space_of(study), space))
     titles = "the study's space", "the file's space"
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *titles, n=1, lineterm="")
     raise StudyError("\n".join([f"study {name!r} belongs to another space; give the new study another name", *lines]))
@@ -140,16 +209,26 @@ def progress(study: optuna.Study) -> Progress:
     trials = study.get_trials(deepcopy=False)
     states = [t.state for t in trials]
     lost = sum(map(is_lost, trials))
-    try:
-        best = study.best_trial
-    except ValueError:  # no trial is complete, or none is feasible
-        best = None
     return Progress(
         complete=states.count(TrialState.COMPLETE),
         pruned=states.count(TrialState.PRUNED),
         failed=states.count(TrialState.FAIL) - lost,
         lost=lost,
         running=states.count(TrialState.RUNNING),
-        best=best,
+        best=_best(study),
         error=next((t.user_attrs[ERROR] for t in reversed(trials) if ERROR in t.user_attrs), None),
     )
+
+
+def _best(study: optuna.Study) -> FrozenTrial | None:
+    """Return the best complete trial; None if no trial is complete, or none is feasible."""
+    try:
+        best = study.best_trial
+    except ValueError:
+        return None
+    if best.state == TrialState.COMPLETE:
+        return best
+    # The database sorts values that are not numbers as well, and such a trial counts as lost.
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    pick = max if study.direction == StudyDirection.MAXIMIZE else min
+    return pick(complete, key=lambda trial: trial.value or 0.0, default=None)

@@ -133,10 +133,12 @@ def _run_processes(
         _stop_workers(alive)
         raise
     if not errors.empty() and progress(study).finished < job.trials:
-        raise StudyError(errors.get())
+        raise errors.get()
 
 
-def _start_worker(context: SpawnContext, job: Job, deadline: float | None, errors: SimpleQueue[str]) -> SpawnProcess:
+def _start_worker(
+    context: SpawnContext, job: Job, deadline: float | None, errors: SimpleQueue[AddTreeError]
+) -> SpawnProcess:
     timeout = None if deadline is None else max(deadline - time.monotonic(), 0.0)
     process = context.Process(target=_worker_main, args=(job, timeout, errors), daemon=False)
     with one_thread_each():
@@ -153,7 +155,7 @@ def _stop_workers(processes: list[SpawnProcess]) -> None:
         process.join()
 
 
-def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[str]) -> None:
+def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[AddTreeError]) -> None:
     """Run one worker process from start to end; an error that ends it goes into `errors`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the supervisor answers with SIGTERM
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -171,5 +173,5 @@ def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[str]) -> N
     except KeyboardInterrupt:
         pass
     except Exception as error:
-        errors.put(str(error) if isinstance(error, AddTreeError) else f"a worker ended with {error!r}")
+        errors.put(error if isinstance(error, AddTreeError) else StudyError(f"a worker ended with {error!r}"))
         raise SystemExit(1) from None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,11 @@ from optuna.storages import BaseStorage
 from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._numbers import is_whole
 from addtree._optuna.trials import LOST, published
 
 ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
-_OWNER = "addtree:owner"  # system attribute of a claimed trial that identifies its worker (see `Owner`)
+_OWNER = "addtree:owner"  # system attribute that identifies who created a ticket or, once it is claimed, its worker
 _RETRY_OF = "addtree:retry_of"  # system attribute of a ticket that replaces a lost trial: the number of that trial
 
 
@@ -44,19 +44,31 @@ def claim(study: optuna.Study, total: int) -> optuna.Trial | None:
             elif trial.number - n_lost >= total:
                 break
             elif trial.state == TrialState.WAITING and _set_running(storage, trial):
-                storage.set_trial_system_attr(trial._trial_id, _OWNER, asdict(Owner.current()))
                 return optuna.Trial(study, trial._trial_id)
         if len(trials) - sum(map(is_lost, trials)) >= total:
             return None
-        storage.create_new_trial(study_id, template_trial=optuna.create_trial(state=TrialState.WAITING))
+        storage.create_new_trial(study_id, template_trial=_ticket({}))
+
+
+def _ticket(attrs: dict[str, Any]) -> FrozenTrial:
+    """Return a ticket with these system attributes.
+
+    It has an owner from the beginning. Otherwise, a worker that dies between setting it running and storing itself as
+    the owner would leave a trial that looks like one that a person asked for, and nobody would run it again.
+    """
+    return optuna.create_trial(state=TrialState.WAITING, system_attrs={_OWNER: asdict(Owner.current()), **attrs})
 
 
 def _set_running(storage: BaseStorage, trial: FrozenTrial) -> bool:
-    """Set a waiting trial running; False if another worker was faster."""
+    """Set a waiting trial running, with this process as its owner; False if another worker was faster."""
     try:
-        return bool(storage.set_trial_state_values(trial._trial_id, state=TrialState.RUNNING))
+        if not storage.set_trial_state_values(trial._trial_id, state=TrialState.RUNNING):
+            return False
+        if _owner_of(trial) != Owner.current():
+            storage.set_trial_system_attr(trial._trial_id, _OWNER, asdict(Owner.current()))
     except optuna.exceptions.UpdateFinishedTrialError:
         return False
+    return True
 
 
 def any_claimed(study: optuna.Study) -> bool:
@@ -88,8 +100,7 @@ def release(study: optuna.Study, trial: FrozenTrial) -> bool:
         return False
     if replaceable:
         attrs = {"fixed_params": {**published(trial), **trial.params}, _RETRY_OF: trial.number}
-        ticket = optuna.create_trial(state=TrialState.WAITING, system_attrs=attrs)
-        storage.create_new_trial(study._study_id, template_trial=ticket)
+        storage.create_new_trial(study._study_id, template_trial=_ticket(attrs))
     return True
 
 
@@ -99,12 +110,23 @@ def release_abandoned(study: optuna.Study) -> int:
     A worker on this machine is dead if its process has ended. A worker elsewhere is dead if it no longer records a
     heartbeat in the storage.
     """
-    storage = study._storage
-    stale: set[int] = set()
-    if isinstance(storage, BaseHeartbeat) and storage.get_heartbeat_interval() is not None:
-        stale = set(storage._get_stale_trial_ids(study._study_id))
+    stale = _stale_trial_ids(study)
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     return sum(release(study, trial) for trial in running if trial._trial_id in stale or _owner_is_dead(trial))
+
+
+def withdraw(study: optuna.Study, trial_id: int) -> None:
+    """End a running trial that nobody knows about; it does not count, and nothing replaces it."""
+    study._storage.set_trial_system_attr(trial_id, LOST, True)
+    study._storage.set_trial_state_values(trial_id, state=TrialState.FAIL)
+
+
+def _stale_trial_ids(study: optuna.Study) -> set[int]:
+    """Return the ids of the running trials that record no heartbeat any more."""
+    storage = study._storage
+    if not isinstance(storage, BaseHeartbeat) or storage.get_heartbeat_interval() is None:
+        return set()
+    return set(storage._get_stale_trial_ids(study._study_id))
 
 
 def is_lost(trial: FrozenTrial) -> bool:
@@ -141,14 +163,31 @@ class Owner:
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
-        except PermissionError:
+        except (PermissionError, OverflowError):
             return False
         return self.since is not None and _start_time(self.pid) != self.since
 
 
+def live_owner(study: optuna.Study, trial: FrozenTrial) -> Owner | None:
+    """Return the worker that runs a trial; None if nobody does, or if `release_abandoned` would release it."""
+    owner = _owner_of(trial)
+    if trial.state != TrialState.RUNNING or owner is None or owner.is_dead():
+        return None
+    return None if trial._trial_id in _stale_trial_ids(study) else owner
+
+
 def _owner_is_dead(trial: FrozenTrial) -> bool:
-    owner: Mapping[str, Any] | None = trial.system_attrs.get(_OWNER)
-    return owner is not None and Owner(**owner).is_dead()
+    owner = _owner_of(trial)
+    return owner is not None and owner.is_dead()
+
+
+def _owner_of(trial: FrozenTrial) -> Owner | None:
+    """Return the owner of a claimed trial; None if there is none, or if what is stored is not an owner."""
+    stored = trial.system_attrs.get(_OWNER)
+    if not isinstance(stored, dict) or stored.keys() != Owner.__dataclass_fields__.keys():
+        return None
+    owner = Owner(**stored)
+    return owner if isinstance(owner.host, str) and is_whole(owner.pid) and owner.pid > 0 else None
 
 
 def _start_time(pid: int) -> str | None:

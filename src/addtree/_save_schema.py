@@ -1,0 +1,122 @@
+"""What a save file must contain: its fields, their types and their ranges.
+
+`check` runs before anything is built from a file. It covers what can be said without the space; whether the trials fit
+the space is checked when the optimizer is built. To add a field, add a line to one of the tables, and raise the version
+of the format (see `_save_format`).
+
+Every field is required, and no other field is allowed. A newer addtree writes a newer version, so an unknown field in a
+known version is damage. If it were ignored, the next save would lose it silently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from addtree._numbers import as_float, is_number, is_whole
+
+MAX_COUNT = 10**15
+"""No run asks more often than this."""
+
+STATES = ("pending", "done", "failed")
+"""The states of a trial."""
+
+_MAX_SHOWN = 60
+"""A wrong value is shown up to this many characters."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field: what it must be, in words, and whether a value is that."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(as_float(value))
+
+
+def _whole(low: int, high: int) -> Field:
+    return Field(f"a whole number from {low} to {high}", lambda v: is_whole(v) and low <= v <= high)
+
+
+def _list_of(expected: str, accepts: Callable[[Any], bool]) -> Field:
+    return Field(f"a list of {expected}", lambda v: isinstance(v, list) and all(map(accepts, v)))
+
+
+_TEXT = Field("a string", lambda v: isinstance(v, str))
+_OBJECT = Field("an object", lambda v: isinstance(v, dict))
+_MODEL = Field("an object or null", lambda v: v is None or isinstance(v, dict))
+
+STATE_FIELDS = {
+    "space": _OBJECT,
+    "run": Field("a string or null", lambda v: v is None or isinstance(v, str)),
+    "seed": Field("a whole number, zero or more", lambda v: is_whole(v) and v >= 0),
+    "maximize": Field("true or false", lambda v: isinstance(v, bool)),
+    "covariance": _TEXT,
+    "acquisition": _TEXT,
+    "inference": _TEXT,
+    "noise": Field("a number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0)),
+    "n_initial": _whole(1, MAX_COUNT),
+    "initial": _list_of("objects", _OBJECT.accepts),
+    "asks": _whole(0, MAX_COUNT),
+    "trials": _list_of("objects", _OBJECT.accepts),
+    "told": _list_of("whole numbers", is_whole),
+}
+TRIAL_FIELDS = {
+    "config": _OBJECT,
+    "state": Field(f"one of {', '.join(STATES)}", lambda v: v in STATES),
+    "value": Field("a finite number or null", lambda v: v is None or _is_finite(v)),
+    "std": Field("a finite number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0)),
+}
+MODEL_FIELDS = {
+    "n": _whole(1, MAX_COUNT),
+    "n_fresh": _whole(1, MAX_COUNT),
+    "theta": _list_of("finite numbers", _is_finite),
+}
+
+
+def check(state: Mapping[str, Any]) -> None:
+    """Raise a ValueError that names the first field that is missing, unknown or wrong. The model is checked apart."""
+    check_fields(state, STATE_FIELDS, ignored=("format", "version", "model"))
+    for number, trial in enumerate(state["trials"]):
+        check_fields(trial, TRIAL_FIELDS, f"trial {number}: ")
+        if (trial["state"] == "done") != (trial["value"] is not None):
+            raise ValueError(f"trial {number}: it is {trial['state']} with value {trial['value']!r}")
+    if sorted(state["told"]) != [i for i, trial in enumerate(state["trials"]) if trial["state"] != "pending"]:
+        raise ValueError("told: it must list each trial that is done or failed, once")
+
+
+def check_model(state: Mapping[str, Any]) -> None:
+    """Raise a ValueError if the model is not one of the trials of a checked state."""
+    check_fields(state, {"model": _MODEL}, ignored=tuple(state))
+    model = state["model"]
+    if model is not None:
+        check_fields(model, MODEL_FIELDS, "model: ")
+        if model["n"] > len(state["told"]):
+            raise ValueError(f"model: n: it must be at most the number of trials told, got {model['n']}")
+
+
+def check_fields(
+    form: Mapping[str, Any], fields: Mapping[str, Field], where: str = "", *, ignored: tuple[str, ...] = ()
+) -> None:
+    """Raise a ValueError unless a form has exactly these fields, each as expected; `where` begins the message."""
+    for name, field in fields.items():
+        if name not in form:
+            raise ValueError(f"{where}{name}: it is missing")
+        if not field.accepts(form[name]):
+            raise ValueError(f"{where}{name}: it must be {field.expected}, got {shown(form[name])}")
+    for name in form:
+        if name not in fields and name not in ignored:
+            raise ValueError(f"{where}{shown(name)}: this field is unknown; remove it")
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a message: cut short if it is long."""
+    if isinstance(value, (dict, list)):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."

@@ -1,0 +1,65 @@
+"""The model of a report: an `AddTreeGP` of the trials that have a value, fitted at a bounded cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from addtree._types import Array, Config
+from addtree.model.thinning import thin
+from addtree.regression import AddTreeGP
+from addtree.space.space import Space
+
+_CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
+
+MAX_SIZE = 1e300
+"""Larger values, positive or negative, are clipped, because computing with them would overflow."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many trials the model of a report uses; `benchmarks/report_size.py` measures what that costs.
+
+    fit        largest number of trials that the hyperparameters are fitted to
+    refit      the same for each further model, such as those that check the first one
+    condition  largest number of trials that the model is conditioned on
+    draws      draws of the hyperparameters that effects average over; half of them in a large fit
+    """
+
+    fit: int = 200
+    refit: int = 100
+    condition: int = 500
+    draws: int = 6
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def fit_model(
+    space: Space, configs: Sequence[Config], y: Array, *, maximize: bool, max_fit: int, draws: int
+) -> AddTreeGP:
+    """A model whose hyperparameters are fitted to at most `max_fit` observations; it is conditioned on all of them."""
+    chosen = thin(-y if maximize else y, max_fit)
+    large = len(chosen) == max_fit  # a fit to this many observations already takes seconds
+    restarts, draws = (0, draws // 2) if large else (1, draws)
+    gp = AddTreeGP(space).fit([configs[i] for i in chosen], y[chosen], restarts=restarts, draws=draws)
+    return gp.condition(configs, y) if len(chosen) < len(y) else gp
+
+
+def clip_bound(y: Array, *, maximize: bool) -> float:
+    """The bound that extremely bad values are clipped to; infinite if they cannot be told from the others.
+
+    Extreme values would dominate the variance that the report explains. The bound is generous, so that it changes
+    nothing else. (The optimizer compresses bad values by a logarithm instead; here effects have to stay in the units
+    of the user.)
+    """
+    sign = -1.0 if maximize else 1.0
+    median, best = float(np.median(sign * y)), float(np.min(sign * y))
+    return sign * (median + _CLIP * (median - best)) if median > best else sign * np.inf
+
+
+def clip(y: Array, bound: float, *, maximize: bool) -> Array:
+    """The values, with those worse than the bound set to it."""
+    return np.maximum(y, bound) if maximize else np.minimum(y, bound)

@@ -1,0 +1,263 @@
+"""How good each branch can get: the model's belief about the best value of every option, and where the optimum lies.
+
+Averages do not answer that: an option can be bad on average and contain the best configuration. So the function is
+drawn from its posterior, and each draw is minimised inside every option.
+
+symbol  shape   meaning
+S               draws of the function
+m               candidates: random ones in every branch, and ones around the best observed there
+best    S x N   the least value of each draw inside each of the N nodes of the space
+
+The best candidate of each branch and draw is improved by a short gradient descent. The model is that of the optimizer:
+it learns an output transform, which matters here. Without one the minima of draws lie far below any value that can be
+reached (see `benchmarks/optima.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from addtree._types import Array, Index
+from addtree.model.fit import FitSettings
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
+from addtree.model.surrogate import Surrogate
+from addtree.model.transform import TransformSettings
+from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits
+from addtree.report.records import Record, encode_records
+from addtree.search.ascent import Box, ascend
+from addtree.search.candidates import CandidateSettings, Observed, within_node
+from addtree.search.pathwise import SamplePaths
+from addtree.space.encoding import Encoding
+from addtree.space.forms import condition_text
+from addtree.space.space import Choice, Space
+
+_SEED = 0  # Every draw starts from this seed, so that a report can be reproduced.
+_LIKELY = 0.5  # From this probability on, the optimum is said to lie in an option.
+_POSSIBLE = 0.1  # From this probability on, it is said that the optimum may well lie there.
+_UNLIKELY = 0.02  # Below this probability, the optimum is said to lie elsewhere.
+_MIN_EVALUATIONS = 5  # An option with fewer evaluations, or fewer than it has parameters, is not to be dropped yet.
+
+
+@dataclass(frozen=True)
+class OptimumSearch:
+    """How much work goes into the belief about optima. `benchmarks/optima.py` measures what it is worth.
+
+    draws       draws of the function
+    candidates  candidates of all branches together, roughly; a space with fewer configurations is searched whole
+    steps       steps of a descent, at most
+    points      points that descend at a time, which bounds the memory
+    work        bound of the evaluations of a term at a descending point: with very many branches, descents are shorter
+    transform   the output transform that is learned; a power above 1 would magnify draws below the best value
+    """
+
+    draws: int = 128
+    candidates: int = 1000
+    steps: int = 12
+    points: int = 128
+    work: int = 200_000
+    transform: TransformSettings | None = TransformSettings(power_bounds=(-1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class OptionOptimum:
+    """One option of a choice.
+
+    parameters   number of parameters below it
+    evaluations  number of trials with a value
+    failed       number of trials that failed
+    best         the best value seen
+    median       the model's belief about the best value that the option can reach, noise excluded
+    low, high    the 80 % interval of this belief
+    probability  probability that the best option of the choice is this one
+    """
+
+    option: Any
+    parameters: int
+    evaluations: int
+    failed: int
+    best: float | None
+    median: float
+    low: float
+    high: float
+    probability: float
+
+    @property
+    def verdict(self) -> str:
+        """The answer to "may I drop this branch?"."""
+        if not self.evaluations:
+            return "Not yet: all its trials failed." if self.failed else "Not yet: it was never tried."
+        if self.probability >= _LIKELY:
+            return "No: the optimum probably lies here."
+        if self.probability >= _POSSIBLE:
+            return "No: the optimum may well lie here."
+        if self.evaluations < max(_MIN_EVALUATIONS, self.parameters):
+            return "Not yet: it has too few evaluations to tell."
+        if self.probability >= _UNLIKELY:
+            return "Only to save evaluations: the optimum may lie here."
+        return "Yes: the model expects the optimum elsewhere."
+
+
+@dataclass(frozen=True)
+class ChoiceOptima:
+    """The options of one choice, compared where the choice is active; their probabilities add up to 1.
+
+    condition  when it is active, in words; empty if always
+    draws      number of draws that the probabilities are shares of
+    """
+
+    choice: str
+    condition: str
+    options: tuple[OptionOptimum, ...]
+    draws: int
+
+
+def choice_optima(
+    space: Space,
+    trials: Sequence[Record],
+    *,
+    maximize: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    search: OptimumSearch | None = None,
+) -> tuple[ChoiceOptima, ...]:
+    """The belief about the best value of every option of every choice that has more than one option.
+
+    trials  trials of any state; at least one must have a value
+    """
+    search, encoding = search or OptimumSearch(), space.encoding
+    names = [name for name, domain in space.variables.items() if isinstance(domain, Choice) and len(domain.labels) > 1]
+    if not names:
+        return ()
+    done = [trial for trial in trials if trial.state == "done" and trial.value is not None]
+    X, values = encoding.encode([trial.config for trial in done]), np.array([trial.value for trial in done])
+    values = np.clip(values, -MAX_SIZE, MAX_SIZE)
+    sign = -1.0 if maximize else 1.0  # the model minimises
+    observed, rng = Observed(encoding, X, sign * values, set()), np.random.default_rng(_SEED)
+    best = sign * best_values([fit_surrogate(observed, limits, search, rng)], observed, search, rng)
+    failed = encode_records(encoding, [trial for trial in trials if trial.state == "failed"])
+    return tuple(_summarise(encoding, name, best, X, values, failed, maximize) for name in names)
+
+
+def fit_surrogate(observed: Observed, limits: Limits, search: OptimumSearch, rng: np.random.Generator) -> Surrogate:
+    """The optimizer's model of the observations."""
+    specification = Specification(transform=search.transform)
+    settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
+    kernel = specification.make_kernel(observed.encoding)
+    data = Observations.exact(observed.X, observed.y)
+    return Surrogate.fit(specification, kernel, data, settings=settings, rng=rng)
+
+
+# ---------------------------------------------------------------------- minima of draws
+
+
+def best_values(
+    surrogates: Sequence[Surrogate], observed: Observed, search: OptimumSearch, rng: np.random.Generator
+) -> Array:
+    """The least value of each draw inside each node (S x N), in the units of y.
+
+    surrogates  equally probable models, among which the draws are divided
+    """
+    sizes = [len(part) for part in np.array_split(np.arange(search.draws), len(surrogates))]
+    paths = [SamplePaths(model.posterior, size, rng) for model, size in zip(surrogates, sizes, strict=True)]
+    pool = observed.encoding.snap(_candidates(observed, search, rng))
+    parts = [
+        model.transform.inverse(_minima(drawn, pool, observed.encoding, search))
+        for model, drawn in zip(surrogates, paths, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def _minima(paths: SamplePaths, pool: Array, encoding: Encoding, search: OptimumSearch) -> Array:
+    """The least value of each draw inside each node, on the scale of the model."""
+    nodes = encoding.space.nodes
+    values = paths.values(paths.kernel.rows(pool))  # m x S
+    inside = [encoding.inside(pool, node) for node in range(len(nodes))]
+    best = np.array([values[within].min(axis=0) for within in inside]).T
+    leaves = [node for node, tree_node in enumerate(nodes) if not tree_node.choices]
+    starts = [np.flatnonzero(inside[leaf])[values[inside[leaf]].argmin(axis=0)] for leaf in leaves]  # S each
+    for X, draw, value in _descend(paths, encoding, pool[np.concatenate(starts)], search):
+        for node in range(len(nodes)):
+            within = encoding.inside(X, node)
+            np.minimum.at(best[:, node], draw[within], value[within])
+    return np.asarray(best)
+
+
+def _candidates(observed: Observed, search: OptimumSearch, rng: np.random.Generator) -> Array:
+    """Every row of a small space; otherwise the best observed ones, and rows inside every leaf, so in every node."""
+    if observed.encoding.space.n_configs <= search.candidates:
+        return observed.encoding.enumerate()
+    leaves = [node for node, tree_node in enumerate(observed.encoding.space.nodes) if not tree_node.choices]
+    each = max(search.candidates // (2 * len(leaves)), 4)
+    settings = CandidateSettings(anywhere=each, near=each // 2, across=each // 4)
+    best = observed.ranked[: search.candidates // 4]
+    return np.concatenate([best, *(within_node(observed, leaf, settings, rng) for leaf in leaves)])
+
+
+def _descend(
+    paths: SamplePaths, encoding: Encoding, starts: Array, search: OptimumSearch
+) -> Iterator[tuple[Array, Index, Array]]:
+    """The ends of descents, in parts: rows, the draw that each belongs to, and its value there.
+
+    starts  rows, those of one leaf after another, in the order of the draws
+    """
+    counted = int(np.sum(paths.kernel.rows(starts).active)) * search.draws // paths.size  # for all draws
+    steps = min(search.steps, search.work // max(counted, 1))
+    if steps == 0:
+        return
+    for first in range(0, len(starts), search.points):
+        X = starts[first : first + search.points]
+        draw: Index = np.arange(first, first + len(X)) % paths.size
+        function = paths.functions(X, draw)
+
+        def ascent(X: Array, function: Any = function) -> tuple[Array, Array]:
+            value, gradient = function(X)
+            return -value, -gradient
+
+        box = Box(encoding.is_numeric & ~np.isnan(X), *encoding.bounds(X))
+        end = encoding.snap(ascend(ascent, X, box, steps=steps)[0])
+        yield end, draw, function(end)[0]
+
+
+# ---------------------------------------------------------------------- summaries
+
+
+def _summarise(
+    encoding: Encoding, name: str, best: Array, X: Array, values: Array, failed: Array, maximize: bool
+) -> ChoiceOptima:
+    """The options of one choice; `best` is S x N, in the units of y and in the direction of the user."""
+    space, column = encoding.space, encoding.index[name]
+    labels = _labels(space, name)
+    opened = [children for node in encoding.node_choices for j, children in node if j == column]
+    nodes = [[children[o] for children in opened] for o in range(len(labels))]  # per option, what it opens
+    reach = np.array([best[:, own].max(axis=1) if maximize else best[:, own].min(axis=1) for own in nodes])
+    winner = np.argmax(reach if maximize else -reach, axis=0)
+    options = []
+    for o, label in enumerate(labels):
+        seen = values[X[:, column] == o]
+        low, median, high = np.quantile(reach[o], (0.1, 0.5, 0.9)).tolist()
+        options.append(
+            OptionOptimum(
+                option=label,
+                parameters=max(int(np.sum(~encoding.is_choice[encoding.below[node]])) for node in nodes[o]),
+                evaluations=len(seen),
+                failed=int(np.sum(failed[:, column] == o)),
+                best=float(seen.max() if maximize else seen.min()) if len(seen) else None,
+                median=median,
+                low=low,
+                high=high,
+                probability=float(np.mean(winner == o)),
+            )
+        )
+    always = () in space.conditions[name]
+    condition = "" if always else condition_text(space.conditions[name], space.variables)
+    return ChoiceOptima(name, condition, tuple(options), best.shape[0])
+
+
+def _labels(space: Space, choice: str) -> tuple[Any, ...]:
+    domain = space.variables[choice]
+    assert isinstance(domain, Choice)
+    return domain.labels

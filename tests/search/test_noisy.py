@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from addtree import Categorical, Choice, Optimizer, Real, Space
+from addtree.model.gp import Posterior
+from addtree.model.kernel import Hyperparameters
+from addtree.search.candidates import Observed
+from addtree.search.noisy import TopTwo, best_of_draws, by_mean
+from tests.strategies import build
+
+SPACE = Space(x=Real(0, 1), c=Choice(a=Space(y=Real(0, 1)), b=Space()))
+
+
+def posterior_of(n, noise, seed=0):
+    encoding, k = build(SPACE, "additive+interactions")
+    rng = np.random.default_rng(seed)
+    X = encoding.sample(n, rng)
+    z = X[:, 0] - X[:, 0].mean() + np.sqrt(noise) * rng.normal(size=n)
+    hyper = Hyperparameters(np.full(len(k.terms), 0.3), np.full(k.n_scales, 0.7), noise)
+    return encoding, k, X, Posterior.from_data(k, hyper, k.rows(X), z)
+
+
+def test_the_best_of_draws_is_distributed_as_the_joint_posterior_says():
+    """Of two candidates, the first is the better one with probability Φ((μ₂ - μ₁) / sd(f₁ - f₂))."""
+    from scipy.stats import norm
+
+    encoding, k, _, posterior = posterior_of(12, 0.3)
+    rows = k.rows(encoding.sample(2, np.random.default_rng(5)))
+    mean, covariance = posterior.joint(rows)
+    sd = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1])
+    expected = norm.cdf((mean[1] - mean[0]) / sd)
+    found = np.mean(best_of_draws(posterior, rows, 20_000, np.random.default_rng(0)) == 0)
+    assert found == pytest.approx(expected, abs=0.015)
+
+
+def test_the_joint_posterior_has_the_moments_of_the_prediction():
+    encoding, k, _, posterior = posterior_of(12, 0.3)
+    rows = k.rows(encoding.sample(9, np.random.default_rng(5)))
+    mean, covariance = posterior.joint(rows)
+    np.testing.assert_allclose(mean, posterior.predict(rows)[0], atol=1e-10)
+    np.testing.assert_allclose(np.diagonal(covariance), posterior.predict(rows)[1], atol=1e-8)
+
+
+def test_draws_of_equal_candidates_do_not_raise():
+    encoding, k, _, posterior = posterior_of(12, 1e-12)
+    rows = k.rows(np.repeat(encoding.sample(1, np.random.default_rng(5)), 8, axis=0))
+    assert best_of_draws(posterior, rows, 3, np.random.default_rng(0)).shape == (3,)
+
+
+def test_it_applies_where_noise_is_a_large_share_of_the_variance():
+    assert TopTwo().applies_to(posterior_of(30, 0.3)[3])
+    assert not TopTwo().applies_to(posterior_of(30, 1e-4)[3])
+
+
+def test_incumbents_are_those_of_least_mean():
+    encoding, k, X, posterior = posterior_of(30, 0.3)
+    ranked = by_mean(Observed(encoding, X, posterior.z, set()), posterior).ranked
+    means = posterior.predict(k.rows(ranked))[0]
+    assert np.all(np.diff(means) >= 0)
+
+
+@pytest.mark.parametrize("declared", [0.3, None])
+def test_the_best_of_eight_noisy_configurations_gets_most_evaluations(declared):
+    counts = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        opt = Optimizer(Space(c=Categorical(range(8))), seed=seed, noise=declared)
+        for _ in range(72):
+            trial = opt.ask()
+            opt.tell(trial, (0.3 + 0.1 * trial.config["c"] if trial.config["c"] else 0.0) + 0.3 * rng.normal())
+        counts.append(sum(trial.config["c"] == 0 for trial in opt.trials[8:]))
+        assert opt.recommend().config["c"] == 0
+    assert np.median(counts) >= 32
+
+
+def test_without_noise_nothing_is_evaluated_twice():
+    opt = Optimizer(SPACE, seed=0)
+    for _ in range(40):
+        trial = opt.ask()
+        opt.tell(trial, trial.config["x"] ** 2 + trial.config.get("y", 0.5))
+    assert len({tuple(trial.config.items()) for trial in opt.trials}) == 40
+    assert opt.recommend() == opt.best
