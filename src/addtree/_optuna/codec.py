@@ -214,16 +214,19 @@ class Declared:
         return dict(config)
 
     def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters as they are."""
-        return {name: value for name, value in params.items() if _has_value(self.space, name, value)}
+        """The parameters as they are, or as they were before Optuna rounded them."""
+        variables = self.space.variables
+        found = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
+        return {name: value for name, value in found.items() if _has_value(self.space, name, value)}
 
 
 def _has_value(space: Space, name: str, value: Any) -> bool:
-    """Whether a space has a parameter with this value."""
+    """Whether a parameter of a space has this value."""
     try:
-        return name in space.variables and not math.isnan(space.encoding.encode_value(name, value))
+        space.encoding.encode_value(name, value)
     except ConfigError:
         return False
+    return True
 
 
 def _has_whole_labels(domain: Parameter | Choice) -> bool:

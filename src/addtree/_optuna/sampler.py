@@ -133,11 +133,9 @@ class AddTreeSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
+            if param_name not in state.suggestions.get(trial.number, {}):
+                state.complete(trial, param_name, self._rng(trial, 0))
             suggested = state.suggestions.get(trial.number, {})
-            if param_name not in suggested and trial.params and state.knows(param_name):
-                assert state.model is not None
-                suggested = state.model.complete(trial.number, param_name, trial.params, self._rng(trial, 0))
-                state.remember(trial, suggested)
             if param_name in suggested:
                 value = nearest_value(param_distribution, suggested[param_name])
                 if value is not None:

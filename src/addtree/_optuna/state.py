@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
@@ -76,9 +77,11 @@ class StudyState:
                 return current
         return Inferred(sorted(finished, key=lambda trial: trial.number))
 
-    def knows(self, name: str) -> bool:
-        """Whether the model's space has a parameter."""
-        return self.model is not None and name in self.model.translation.space.variables
+    def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
+        """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
+        if self.model is not None and trial.params and name in self.model.translation.space.variables:
+            found = self.model.complete(trial.number, name, trial.params, rng)
+            self.suggestions[trial.number] = {**self.suggestions.get(trial.number, {}), **found}
 
     def remember(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
         """Keep a suggestion as long as its trial runs: the objective may ask for a parameter in another range."""

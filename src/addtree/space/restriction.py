@@ -9,6 +9,7 @@ columns alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -145,8 +146,10 @@ class Restriction:
     def _example(self) -> Array:
         """Some row that agrees and satisfies all rules; a ConfigError if none is found."""
         encoding, rng = self.encoding, np.random.default_rng(0)
-        X = self.conform(encoding.sample(_DRAWS, rng), rng) if self.row is None else self.row[None]
-        found = encoding.feasibility.filter(X)
+        if self.row is not None:
+            encoding.space.validate(self._with_values(encoding.decode(self.row)))
+            return self.row
+        found = encoding.feasibility.filter(self.conform(encoding.sample(_DRAWS, rng), rng))
         if not len(found) and encoding.space.n_configs <= _ENUMERABLE:
             found = encoding.enumerate()
             found = found[self.agrees(found)]
@@ -187,7 +190,16 @@ class Restriction:
         return codes
 
     def restore(self, config: Config) -> dict[str, Any]:
-        """A configuration that agrees, with the given values exactly as they are, not as their codes decode."""
+        """A valid configuration that agrees, with the given values exactly as they are, not as their codes decode.
+
+        Where a rule is satisfied only up to the last digit of a given value, the decoded value is kept.
+        """
+        restored = self._with_values(config)
+        with suppress(ConfigError):
+            return self.encoding.space.validate(restored) if self.encoding.feasibility.rules else restored
+        return dict(config)
+
+    def _with_values(self, config: Config) -> dict[str, Any]:
         return {name: self.values.get(name, value) for name, value in config.items()}
 
 
