@@ -184,7 +184,7 @@ def test_the_factors_make_a_normal_distribution_a_student_t_distribution():
     factors = np.array(LOCAL_FACTORS)
     mixture = Mixture(np.zeros((len(factors), 1)), factors[:, None])
     for probability in (0.75, 0.95, 0.975):
-        assert mixture.quantile(probability)[0] == pytest.approx(student_t.ppf(probability, 8), rel=0.05)
+        assert mixture.quantile(probability)[0] == pytest.approx(student_t.ppf(probability, 6), rel=0.05)
 
 
 def test_a_quantile_without_variance_is_the_value():
