@@ -21,6 +21,7 @@ from addtree.model.marginal import (
     marginalize,
     pool,
 )
+from addtree.model.observations import Observations
 from addtree.model.priors import LogPrior, Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
@@ -39,9 +40,9 @@ def training(n, noise=0.0):
 def make_objective(n=14, **options):
     specification = Specification(**options)
     kernel = specification.make_kernel(SPACE.encoding)
-    X, y = training(n, noise=0.1)
-    gram = GramMatrix(kernel, kernel.rows(X))
-    return Objective(specification, gram, y), fit_theta(specification, gram, y, rng=np.random.default_rng(0))
+    data = Observations.exact(*training(n, noise=0.1))
+    gram = GramMatrix(kernel, kernel.rows(data.X))
+    return Objective(specification, gram, data), fit_theta(specification, gram, data, rng=np.random.default_rng(0))
 
 
 def group(name, size):
@@ -130,13 +131,13 @@ def test_the_mode_is_used_alone_if_nothing_can_be_computed(caplog):
 
 
 def test_members_are_surrogates_with_their_own_hyperparameters():
-    X, y = training(12)
+    data = Observations.exact(*training(12))
     specification = Specification()
     rng = np.random.default_rng(0)
-    surrogate = Surrogate.fit(specification, specification.make_kernel(SPACE.encoding), X, y, rng=rng)
-    for member in marginalize(surrogate, X, y, settings=ChainSettings(draws=3), rng=rng):
-        again = surrogate.with_data(X, y, theta=member.theta)
-        np.testing.assert_array_equal(member.predict(X), again.predict(X))
+    surrogate = Surrogate.fit(specification, specification.make_kernel(SPACE.encoding), data, rng=rng)
+    for member in marginalize(surrogate, data, settings=ChainSettings(draws=3), rng=rng):
+        again = surrogate.with_data(data, theta=member.theta)
+        np.testing.assert_array_equal(member.predict(data.X), again.predict(data.X))
         assert not np.array_equal(member.theta, surrogate.theta)
 
 
