@@ -76,11 +76,9 @@ class Likelihood:
             np.subtract(np.multiply.outer(alpha[rows], alpha[rows]), inverse.T, out=square)
         by_diagonal = 0.5 * packed[self._diagonal]
         by_amplitude, by_scale = pull_back(packed[self._pairs], by_diagonal)
-        by_linear = sum(
-            np.einsum("il,ij,jl->l", basis, np.triu(square), basis, optimize=True)
-            for basis, square in zip(self._bases, squares, strict=True)
-        )
-        by_amplitude[self._gram.kernel.linear] = linear * (by_linear - by_diagonal @ self._gram.basis**2)
+        basis = self._gram.basis
+        by_linear = 0.5 * ((alpha @ basis) ** 2 - np.sum(factor.half_solve(basis) ** 2, axis=0))
+        by_amplitude[self._gram.kernel.linear] = linear * by_linear
         return value, by_amplitude, by_scale, by_diagonal, -alpha
 
 
