@@ -49,6 +49,8 @@ class FitSettings:
     max_appended     or by this many
     fresh_growth     a refit also starts afresh when the observations have grown by one in this many since the last
                      that did, so that noise is found that showed only later
+    fresh_iterations iterations of that start: if there is noise, 40 find it; without noise they would go on for long,
+                     to what the descent from the last θ finds as well
     """
 
     max_fit_rows: int | None = 256
@@ -59,6 +61,7 @@ class FitSettings:
     growth: int = 10
     max_appended: int = 100
     fresh_growth: int = 4
+    fresh_iterations: int = 40
 
 
 def make_transform(specification: Specification, y: Array) -> Transform:
@@ -161,10 +164,11 @@ def fit_theta(
     """
     settings, objective = settings or FitSettings(), Objective(specification, gram, data)
     starts = [] if start is not None else [objective.centre]
-    if fresh and specification.inference == "map" and specification.noise is None:
-        starts.append(objective.noisy_centre)
     starts += [objective.centre + rng.normal(size=len(objective.centre)) for _ in range(settings.restarts)]
     found = [_descend(objective, theta, settings.iterations, None) for theta in starts]
+    if fresh and specification.inference == "map" and specification.noise is None:
+        iterations = settings.iterations if start is None else settings.fresh_iterations
+        found.append(_descend(objective, objective.noisy_centre, iterations, None))
     if start is not None:
         found.append(_descend(objective, start, settings.warm_iterations, _PATIENCE))
     return min(found, key=lambda pair: pair[0])[1]
