@@ -398,3 +398,9 @@ def test_the_default_is_an_initial_configuration() -> None:
     cs["kernel"].default_value = "rbf"
     optimizer = Optimizer(from_configspace(cs), seed=0, initial=[default_config(cs)])
     assert optimizer.ask().config == {"model": "svm", "kernel": "rbf", "gamma": 0.5}
+
+
+@pytest.mark.parametrize("domain", [Real(1.0, 1.0 + 2**-50), Categorical([0, False])])
+def test_what_configspace_refuses_is_named(domain: Any) -> None:
+    with pytest.raises(SpaceError, match="parameter 'p': ConfigSpace cannot represent"):
+        to_configspace(Space(p=domain))

@@ -7,7 +7,6 @@ import numpy as np
 import optuna
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from addtree import Choice, Integer, Optimizer, Real, Space
 from addtree.errors import ConfigError, SpaceError
