@@ -142,7 +142,7 @@ def trial(**changes):
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [
-        ({"space": {"x": {"type": "real", "low": 1, "high": 0}}}, "low must be less than high"),
+        ({"space": {"x": {"type": "real", "low": 1, "high": 0}}}, "low must not exceed high"),
         ({"space": {"other": {"type": "real", "low": 0, "high": 1}}}, "trial 0: parameter 'other' is missing"),
         ({"space": [["x", 1]]}, "space: it must be an object, got a list of 1"),
         ({"covariance": "rbf"}, "covariance='rbf' is unknown"),
