@@ -161,7 +161,7 @@ def test_points_equal_cross_and_their_gradient_finite_differences(space, covaria
     X = encoding.sample(3, rng)
     queries = k.rows(X)
     points = MovingPoints(k, hyper, rows, X, queries.active)
-    moved = np.where(encoding.is_numeric, np.clip(X + 0.1 * rng.normal(size=X.shape), 0, 1), X)
+    moved = np.where(encoding.is_numeric, np.clip(X + 0.1 * rng.normal(size=X.shape), *encoding.bounds(X)), X)
     K, variance, pull_back = points.value(moved)
     np.testing.assert_allclose(K, CrossCovariance(k, hyper, rows).value(k.rows(moved)), atol=1e-7)
     np.testing.assert_allclose(variance, k.variance(hyper, k.rows(moved).basis), rtol=1e-12)

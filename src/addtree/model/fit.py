@@ -33,6 +33,8 @@ _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _NOISY_START = 0.1  # Noise variance of the start from which noise is found that the last fit did not see.
 
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
+_TRIAL = 12  # After this many evaluations, a descent is compared with its rival.
+_HOPELESS = 20.0  # A descent that is then behind by this much, in units of log probability, is given up.
 _IMPOSSIBLE = 1e25  # The score of a θ whose covariance matrix cannot be factorised.
 
 
@@ -40,17 +42,16 @@ _IMPOSSIBLE = 1e25  # The score of a θ whose covariance matrix cannot be factor
 class FitSettings:
     """How much work a fit may do, and when it is due again. `benchmarks.variants` compares other schedules.
 
-    max_fit_rows     rows used to learn the hyperparameters; None uses all
-    max_rows         rows that the exact posterior is conditioned on; None uses all
-    restarts         starts of a fit besides the first
-    iterations       iterations of L-BFGS-B from each start
-    warm_iterations  the same for a refit, which starts from the last θ
-    growth           a refit is due when the observations have grown by one in this many
-    max_appended     or by this many
-    fresh_growth     a refit also starts afresh when the observations have grown by one in this many since the last
-                     that did, so that noise is found that showed only later
-    fresh_iterations iterations of that start: if there is noise, 40 find it; without noise they would go on for long,
-                     to what the descent from the last θ finds as well
+    max_fit_rows      rows used to learn the hyperparameters; None uses all
+    max_rows          rows that the exact posterior is conditioned on; None uses all
+    restarts          starts of a fit besides the first
+    iterations        iterations of L-BFGS-B from each start
+    warm_iterations   the same for a refit, which starts from the last θ
+    growth            a refit is due when the observations have grown by one in this many
+    max_appended      or by this many
+    fresh_iterations  iterations from a noisy model, a second start; it goes on only if it is better than the first
+    fresh_growth      a refit has this second start when the observations have grown by one in this many since the
+                      last such refit, so that noise is found that showed only later
     """
 
     max_fit_rows: int | None = 256
@@ -60,8 +61,8 @@ class FitSettings:
     warm_iterations: int = 20
     growth: int = 10
     max_appended: int = 100
-    fresh_growth: int = 4
-    fresh_iterations: int = 40
+    fresh_iterations: int = 30
+    fresh_growth: int = 3
 
 
 def make_transform(specification: Specification, y: Array) -> Transform:
@@ -163,14 +164,17 @@ def fit_theta(
            short ones, are two optima, and a descent does not lead from one to the other
     """
     settings, objective = settings or FitSettings(), Objective(specification, gram, data)
-    starts = [] if start is not None else [objective.centre]
-    starts += [objective.centre + rng.normal(size=len(objective.centre)) for _ in range(settings.restarts)]
-    found = [_descend(objective, theta, settings.iterations, None) for theta in starts]
+    centre, many = objective.centre, settings.iterations
+    if start is None:
+        found = [_descend(objective, centre, many)]
+    else:
+        found = [_descend(objective, start, settings.warm_iterations, patience=_PATIENCE)]
     if fresh and specification.inference == "map" and specification.noise is None:
-        iterations = settings.iterations if start is None else settings.fresh_iterations
-        found.append(_descend(objective, objective.noisy_centre, iterations, None))
-    if start is not None:
-        found.append(_descend(objective, start, settings.warm_iterations, _PATIENCE))
+        rival = found[0][0]
+        noisy = _descend(objective, objective.noisy_centre, settings.fresh_iterations, rival=rival)
+        if noisy[0] < rival:
+            found.append(_descend(objective, noisy[1], many))
+    found += [_descend(objective, centre + rng.normal(size=len(centre)), many) for _ in range(settings.restarts)]
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -178,19 +182,28 @@ class _StalledError(Exception):
     """A descent makes no more progress."""
 
 
-def _descend(objective: Objective, theta: Array, iterations: int, patience: int | None) -> tuple[float, Array]:
-    """The least score on a descent from θ, and its θ; the centre if no score can be computed."""
+def _descend(
+    objective: Objective, theta: Array, iterations: int, *, patience: int | None = None, rival: float = np.inf
+) -> tuple[float, Array]:
+    """The least score on a descent from θ, and its θ; the centre if no score can be computed.
+
+    patience  the descent ends after this many evaluations without progress
+    rival     the score of another descent; this one ends early if it is far from that
+    """
     from scipy.optimize import minimize  # imported here because it takes a third of the time to import this package
 
-    best, since = (_IMPOSSIBLE, objective.centre), 0
+    best, since, evaluations = (_IMPOSSIBLE, objective.centre), 0, 0
 
     def watched(theta: Array) -> tuple[float, Array]:
-        nonlocal best, since
+        nonlocal best, since, evaluations
         value, gradient = objective(theta)
         since += 1
+        evaluations += 1
         if value < best[0]:
             best, since = (value, theta.copy()), 0
         elif since == patience:
+            raise _StalledError
+        if evaluations == _TRIAL and best[0] > rival + _HOPELESS:
             raise _StalledError
         return value, gradient
 

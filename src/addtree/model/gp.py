@@ -50,7 +50,6 @@ class Likelihood:
         place, stride, corner = np.zeros((3, len(gram.rows)), dtype=np.intp)
         for rows, end in zip(self._blocks, self._ends, strict=True):
             place[rows], stride[rows], corner[rows] = np.arange(len(rows)), len(rows), end - len(rows) ** 2
-        self._bases = [gram.basis[rows] for rows in self._blocks]  # of the linear terms, block by block
         self._pairs = corner[gram.i] + place[gram.i] + stride[gram.i] * place[gram.j]
         self._diagonal = corner + (1 + stride) * place
 
@@ -66,8 +65,9 @@ class Likelihood:
             for rows, end in zip(self._blocks, self._ends, strict=True)
         ]
         linear = hyper.amplitudes[self._gram.kernel.linear]
-        for basis, square in zip(self._bases, squares, strict=True):
-            square += (basis * linear) @ basis.T
+        for rows, square in zip(self._blocks, squares, strict=True):
+            scaled = self._gram.basis[rows] * np.sqrt(linear)
+            square += scaled @ scaled.T
         factor = BlockCholesky.factorize_blocks(self._blocks, [square.T for square in squares])
         alpha = factor.solve(z)
         value = -0.5 * float(z @ alpha) - 0.5 * factor.log_determinant() - 0.5 * len(z) * _LOG_2PI
@@ -76,9 +76,10 @@ class Likelihood:
             np.subtract(np.multiply.outer(alpha[rows], alpha[rows]), inverse.T, out=square)
         by_diagonal = 0.5 * packed[self._diagonal]
         by_amplitude, by_scale = pull_back(packed[self._pairs], by_diagonal)
-        basis = self._gram.basis
-        by_linear = 0.5 * ((alpha @ basis) ** 2 - np.sum(factor.half_solve(basis) ** 2, axis=0))
-        by_amplitude[self._gram.kernel.linear] = linear * by_linear
+        # For a linear term with basis φ, d value / da = φᵀ (α αᵀ - K⁻¹) φ / 2 = ((αᵀ φ)² - |L⁻¹ φ|²) / 2
+        half = factor.half_solve(self._gram.basis)
+        by_linear = (alpha @ self._gram.basis) ** 2 - np.einsum("il,il->l", half, half)
+        by_amplitude[self._gram.kernel.linear] = 0.5 * linear * by_linear
         return value, by_amplitude, by_scale, by_diagonal, -alpha
 
 

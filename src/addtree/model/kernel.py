@@ -51,12 +51,15 @@ def with_slope(r2: Array, n_smooth: int) -> tuple[Array, Array]:
     return k, dk
 
 
+# Legendre polynomials of degree 0, 1 and 2 in t = 2 u - 1, of unit mean square on [0, 1]: the coefficients of 1, t, t².
+_LEGENDRE = np.array([[1.0, 0.0, 0.0], [0.0, np.sqrt(3.0), 0.0], [-0.5 * np.sqrt(5.0), 0.0, 1.5 * np.sqrt(5.0)]])
+
+
 def legendre(u: Array, degree: Index) -> tuple[Array, Array]:
     """Legendre polynomials of degree 0, 1 or 2 on [0, 1], of unit mean square, and their derivatives by u."""
-    t = 2.0 * u - 1.0
-    first, second = degree == 1, degree == 2
-    value = np.where(first, np.sqrt(3.0) * t, np.where(second, np.sqrt(5.0) * (1.5 * t * t - 0.5), 1.0))
-    return value, np.where(first, 2.0 * np.sqrt(3.0), np.where(second, 6.0 * np.sqrt(5.0) * t, 0.0))
+    t, (constant, line, square) = 2.0 * u - 1.0, _LEGENDRE[degree].T
+    curved = square * t
+    return constant + t * (line + curved), 2.0 * (line + 2.0 * curved)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,16 @@ from typing import TypeAlias
 import numpy as np
 
 from addtree._types import Array, Index, Mask
-from addtree.model.kernel import Hyperparameters, Kernel, Rows, TermPoints, matern52, squared_exponential, with_slope
+from addtree.model.kernel import (
+    Hyperparameters,
+    Kernel,
+    Rows,
+    TermPoints,
+    legendre,
+    matern52,
+    squared_exponential,
+    with_slope,
+)
 
 # Which terms count for which points: a B x T mask, or pairs of a term and a point.
 Counted: TypeAlias = Mask | TermPoints
@@ -190,15 +199,19 @@ class MovingPoints:
         self.counted = counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
         n, D, on, (reads, scales) = len(rows), X.shape[1], rows.by_term, kernel.read
         self._shape = (len(row), n)
-        self._kernel = kernel
         stationary = ~kernel.is_linear[counted.term]
-        self._variance = scatter(counted.point[stationary], hyper.amplitudes[counted.term[stationary]], len(row))
-        self._mask = np.zeros((len(row), len(kernel.linear)))
-        self._mask[counted.point[~stationary], kernel.linear_position[counted.term[~stationary]]] = 1.0
-        self._amplitudes, self._basis = hyper.amplitudes[kernel.linear], rows.basis[:, kernel.linear]
+        # Linear terms: those of degree 0 do not move.
         columns, degrees = kernel.polynomials
-        self._is_trend = degrees > 0
-        self._trend_variable = row[:, None] * D + columns[self._is_trend]
+        counts = np.zeros((len(row), len(degrees)), dtype=bool)
+        counts[counted.point[~stationary], kernel.linear_position[counted.term[~stationary]]] = True
+        amplitudes, basis, moves = hyper.amplitudes[kernel.linear], rows.basis[:, kernel.linear], degrees > 0
+        self._fixed = (counts[:, ~moves] * amplitudes[~moves]) @ basis[:, ~moves].T
+        self._variance = counts[:, ~moves] @ amplitudes[~moves] + scatter(
+            counted.point[stationary], hyper.amplitudes[counted.term[stationary]], len(row)
+        )
+        self._counts, self._degrees = counts[:, moves], degrees[moves]
+        self._amplitudes, self._basis = amplitudes[moves], basis[:, moves]
+        self._trend_variable = row[:, None] * D + columns[moves]
         # Pairs of a point and a row, ordered by term.
         first = np.argsort(np.argsort(kernel.order)[counted.term], kind="stable")
         first = first[: np.count_nonzero(stationary)]
@@ -228,9 +241,9 @@ class MovingPoints:
         scaled = self._weight * delta
         r2 = self._base + scatter(self._pair, scaled * delta, len(self._base))
         k, dk = with_slope(r2, self._n_smooth)
-        K = scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
-        basis, slope = self._kernel.basis_functions(self._kernel.impute(X))
-        basis, slope = basis[self.row] * self._mask, slope[self.row] * self._mask
+        K = self._fixed + scatter(self._flat, self._amplitude * k, B * n).reshape(B, n)
+        value, slope = legendre(np.where(self._counts, X.ravel()[self._trend_variable], 0.0), self._degrees)
+        basis, slope = value * self._counts, slope * self._counts
         weighted = basis * self._amplitudes
         K += weighted @ self._basis.T
         variance = self._variance + np.sum(weighted * basis, axis=1)
@@ -240,7 +253,6 @@ class MovingPoints:
             by_x = 2.0 * by_r2[self._pair] * scaled
             out = scatter(self._variable, by_x, X.size).reshape(X.shape)
             by_basis = (by_k @ self._basis) * self._amplitudes + 2.0 * by_variance[:, None] * weighted
-            by_trend = (by_basis * slope)[:, self._is_trend]
-            return out + scatter(self._trend_variable.ravel(), by_trend.ravel(), X.size).reshape(X.shape)
+            return out + scatter(self._trend_variable.ravel(), (by_basis * slope).ravel(), X.size).reshape(X.shape)
 
         return K, variance, gradient
