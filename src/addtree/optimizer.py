@@ -143,6 +143,7 @@ class Optimizer:
             raise OptionError(f"ask({n!r}): the number of trials must be a whole number, at least 1")
         return [self._ask_one() for _ in range(n)]
 
+    @one_blas_thread()
     def _ask_one(self) -> Trial:
         self._asks += 1
         config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
