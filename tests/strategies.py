@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree._types import Array
+from addtree.errors import SpaceError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters, Kernel, Rows
 from addtree.model.specification import Specification
@@ -146,6 +148,53 @@ def spaces(draw: Any, *, depth: int = 2, strict: bool = False, finite: bool = Fa
     if len(list(itertools.islice(paths(space), MAX_PATHS + 1))) > MAX_PATHS:
         space = node(1, [], 1)
     return space
+
+
+@st.composite
+def ruled_spaces(draw: Any, *, finite: bool = False) -> Space:
+    """A random space with random rules, at the root and in the spaces that its choices open."""
+    space = draw(spaces(depth=2, finite=finite))
+    children: dict[str, Any] = {}
+    for name, child in space.children.items():
+        if isinstance(child, Choice) and draw(st.booleans()):
+            opened = [sub.where(*draw(rules(sub, 1))) for sub in child.spaces]
+            child = Choice(dict(zip(child.labels, opened, strict=True)))
+        children[name] = child
+    with suppress(SpaceError):  # a choice that occurs twice has other rules at the other place
+        space = Space(children)
+    return space.where(*draw(rules(space, 3)))
+
+
+def rules(space: Space, most: int) -> Any:
+    """Lists of at most `most` random rules of a space."""
+    domains: dict[str, Any] = dict(space.variables)
+    numbers = [name for name, d in domains.items() if isinstance(d, (Real, Integer))]
+    labelled = [name for name, d in domains.items() if name not in numbers]
+    kinds: list[Any] = []
+    if numbers:
+        ends = st.sampled_from(numbers).flatmap(
+            lambda name: st.sampled_from([f"{name} > {domains[name].low!r}", f"{name} < {domains[name].high!r}"])
+        )
+        pair = st.tuples(st.sampled_from(numbers), st.sampled_from(["<=", "!=", ">"]), st.sampled_from(numbers))
+        kinds += [ends, pair.map(" ".join), pair.map(lambda part: f"{part[0]} + 1 {part[1]} 2 * {part[2]}")]
+    if labelled:
+        equal = st.sampled_from(labelled).flatmap(
+            lambda name: st.sampled_from(domains[name].labels).map(lambda label: f"{name} == {label!r}")
+        )
+        kinds += [equal, equal.map(lambda text: f"not ({text})")]
+        if numbers:
+            kinds.append(st.tuples(equal, pair.map(" ".join)).map(" or ".join))
+    return st.lists(st.one_of(kinds), max_size=most) if kinds else st.just([])
+
+
+def solvable(space: Space) -> bool:
+    """Whether a space has valid configurations, as far as the search for them can tell."""
+    try:
+        return bool(len(space.encoding.sample(1, np.random.default_rng(0))))
+    except SpaceError as error:
+        if "no valid configuration" not in str(error):
+            raise
+        return False
 
 
 def sample(space: Space, n: int, seed: int) -> list[dict[str, Any]]:

@@ -82,9 +82,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise SaveFileError(f"{name} was not written by Optimizer.save; give the path of a file that was")
     version = state.get("version")
-    while is_whole(version) and version in _UPGRADES:
-        state = _UPGRADES[version](state)
-        version += 1
+    with refusing_damage(path):
+        while is_whole(version) and version in _UPGRADES:
+            state = _UPGRADES[version](state)
+            version += 1
     if not is_whole(version) or version != VERSION:
         raise SaveFileError(
             f"{name} has version {_save_schema.shown(version)}, this addtree reads versions 1 to {VERSION}; "

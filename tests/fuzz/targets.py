@@ -25,11 +25,19 @@ NAMED = at.Space(
     model=at.Choice(a=at.Space(y=at.Real(0, 1), k=at.Choice(p=at.Space(), q=at.Space(g=at.Real(0, 1)))), b=at.Space()),
     mode=at.Categorical(["fast", "slow"]),
 )
+WITH_RULES = at.Space(
+    layers=at.Integer(1, 4, opens={(2, 4): at.Space(u2=at.Integer(8, 64, step=8)), (4, 4): at.Space(u4=at.Real(0, 1))}),
+    rate=at.Real(1e-4, 1, log=True, opens={(0.1, 1.0): at.Space(momentum=at.Real(0, 0.9, step=0.1))}),
+    size=at.Categorical(["low", "mid", "high"], ordered=True),
+    version=at.Integer(3, 3),
+    model=at.Choice(a=at.Space(y=at.Real(0, 1), z=at.Real(0, 1)).where("y <= z"), b=at.Space()),
+).where("u2 <= 16 * layers", "size < 'high' or rate < 0.5")
 RUNS: tuple[dict[str, Any], ...] = (
     {"space": NUMBERED},
     {"space": NAMED, "maximize": True, "noise": 0.1},
     {"space": NAMED, "covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"},
     {"space": NUMBERED, "covariance": "independent", "acquisition": "thompson"},
+    {"space": WITH_RULES, "initial": [{"layers": 4}, {"y": 0.25}] + [{"u2": 16}] * 8},
 )
 
 
@@ -68,7 +76,8 @@ def saved_states():
         for settings in RUNS:
             optimizer = at.Optimizer(seed=0, n_initial=4, **settings)
             for i in range(8):
-                optimizer.tell(optimizer.ask(), math.nan if i == 5 else (i - 3.5) ** 2)
+                value = math.nan if i == 5 else (i - 3.5) ** 2
+                optimizer.tell(optimizer.ask(), value, std=0.5 if i == 2 else None)
             optimizer.ask()
             optimizer.save(path)
             states.append(json.loads(path.read_text()))
@@ -103,7 +112,7 @@ def use_space(content, form):
         except ValueError:
             return
     space = at.Space.from_dict(form)
-    assert works(at.Space.from_dict, space.to_dict()).to_dict() == space.to_dict()
+    assert works(at.Space.from_dict, space.to_dict()) == space
     optimizer = works(at.Optimizer, space, seed=0, n_initial=1)
     for value in (0.5, 0.2, 0.7):
         works(optimizer.tell, works(optimizer.ask), value)

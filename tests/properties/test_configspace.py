@@ -398,3 +398,17 @@ def test_the_default_is_an_initial_configuration() -> None:
     cs["kernel"].default_value = "rbf"
     optimizer = Optimizer(from_configspace(cs), seed=0, initial=[default_config(cs)])
     assert optimizer.ask().config == {"model": "svm", "kernel": "rbf", "gamma": 0.5}
+
+
+@pytest.mark.parametrize("domain", [Real(1.0, 1.0 + 2**-50), Categorical([0, False])])
+def test_what_configspace_refuses_is_named(domain: Any) -> None:
+    with pytest.raises(SpaceError, match="parameter 'p': ConfigSpace cannot represent"):
+        to_configspace(Space(p=domain))
+
+
+def test_a_default_at_the_end_of_an_interval_is_replaced() -> None:
+    opened = Space(momentum=Real(0, 1), version=Real(0.5, 0.5))
+    space = Space(rate=Real(1e-4, 1, log=True, opens={(1e-3, 1e-2): opened}))
+    cs = to_configspace(space)  # The middle of the range is 1e-2.
+    assert from_configspace(cs) == space
+    space.validate(default_config(cs))

@@ -2,65 +2,18 @@
 
 import json
 import pickle
-from contextlib import suppress
 
 import numpy as np
 import optuna
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from addtree import Choice, Integer, Optimizer, Real, Space
 from addtree.errors import ConfigError, SpaceError
 from addtree.optuna import AddTreeSampler
 from addtree.search.design import initial_design, next_row
 from addtree.space.decoding import decode_column
-from tests.strategies import reordered, seeds, spaces
-
-
-@st.composite
-def ruled_spaces(draw, *, finite=False):
-    """A random space with random rules, at the root and in the spaces that its choices open."""
-    space = draw(spaces(depth=2, finite=finite))
-    children = {}
-    for name, child in space.children.items():
-        if isinstance(child, Choice) and draw(st.booleans()):
-            opened = [sub.where(*draw(rules(sub, 1))) for sub in child.spaces]
-            child = Choice(dict(zip(child.labels, opened, strict=True)))
-        children[name] = child
-    with suppress(SpaceError):  # a choice that occurs twice has other rules at the other place
-        space = Space(children)
-    return space.where(*draw(rules(space, 3)))
-
-
-def rules(space, most):
-    domains = dict(space.variables)
-    numbers = [name for name, d in domains.items() if isinstance(d, (Real, Integer))]
-    labelled = [name for name, d in domains.items() if name not in numbers]
-    kinds = []
-    if numbers:
-        ends = st.sampled_from(numbers).flatmap(
-            lambda name: st.sampled_from([f"{name} > {domains[name].low!r}", f"{name} < {domains[name].high!r}"])
-        )
-        pair = st.tuples(st.sampled_from(numbers), st.sampled_from(["<=", "!=", ">"]), st.sampled_from(numbers))
-        kinds += [ends, pair.map(" ".join), pair.map(lambda part: f"{part[0]} + 1 {part[1]} 2 * {part[2]}")]
-    if labelled:
-        equal = st.sampled_from(labelled).flatmap(
-            lambda name: st.sampled_from(domains[name].labels).map(lambda label: f"{name} == {label!r}")
-        )
-        kinds += [equal, equal.map(lambda text: f"not ({text})")]
-        if numbers:
-            kinds.append(st.tuples(equal, pair.map(" ".join)).map(" or ".join))
-    return st.lists(st.one_of(kinds), max_size=most) if kinds else st.just([])
-
-
-def solvable(space):
-    try:
-        return bool(len(space.encoding.sample(1, np.random.default_rng(0))))
-    except SpaceError as error:
-        if "no valid configuration" not in str(error):
-            raise
-        return False
+from tests.strategies import reordered, ruled_spaces, seeds, solvable, spaces
 
 
 @given(spaces(depth=3), seeds)

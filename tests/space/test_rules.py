@@ -301,6 +301,12 @@ def test_where_adds_to_earlier_rules_and_drops_equal_ones(space):
     assert eval(repr(ruled), {**vars(addtree)}) == ruled
 
 
+def test_a_rule_shows_its_text():
+    space = Space(a=Real(0, 1), b=Real(0, 1)).where("a < b")
+    assert repr(space.rules) == "(<rule 'a < b'>,)"
+    assert "the function" in repr(space.where(lambda config: True).rules)
+
+
 def test_the_tree_shows_its_rules():
     space = Space(x=Real(0, 1), c=Choice(a=Space(y=Real(0, 1)).where("y < 0.5"), b=Space().where("True"))).where(
         "x < y"

@@ -376,6 +376,7 @@ def test_bad_openers_spaces_and_labels_say_what_to_do(make, words):
         assert word in str(caught.value)
 
 
-def test_a_misspelt_name_suggests_the_right_one():
+@pytest.mark.parametrize("config", [{"depth": 2, "dpeth": 3}, {"dpeth": 3}])
+def test_a_misspelt_name_suggests_the_right_one(config):
     with pytest.raises(ConfigError, match=r"'dpeth' = 3 is unknown; did you mean 'depth'\?"):
-        Space(depth=Integer(1, 9)).validate({"depth": 2, "dpeth": 3})
+        Space(depth=Integer(1, 9)).validate(config)

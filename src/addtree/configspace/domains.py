@@ -58,8 +58,17 @@ def _constant(value: Any) -> Parameter:
 def to_hyperparameter(name: str, domain: Parameter | Choice, losses: list[str], **default: Any) -> Any:
     """The hyperparameter of a domain; what it cannot express is added to the losses.
 
+    Raises a SpaceError if ConfigSpace refuses the domain: labels such as 0 and False, or bounds that are too close.
+
     default  the default value, as `default_value`; ConfigSpace's own if it is left out
     """
+    try:
+        return _hyperparameter(name, domain, losses, **default)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise SpaceError(f"parameter {name!r}: ConfigSpace cannot represent {domain!r}: {error}") from error
+
+
+def _hyperparameter(name: str, domain: Parameter | Choice, losses: list[str], **default: Any) -> Any:
     if isinstance(domain, Choice):
         return CS.CategoricalHyperparameter(name, list(domain.labels), **default)
     if domain.is_constant:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from addtree.configspace.domains import plain, to_domain, to_hyperparameter
 from addtree.configspace.rule_clauses import to_clauses
 from addtree.errors import SpaceError
 from addtree.space.choice import Choice
-from addtree.space.parameters import Categorical, Parameter
+from addtree.space.parameters import Categorical, Parameter, Real
 from addtree.space.space import Space
 
 
@@ -58,28 +58,37 @@ def to_configspace(space: Space) -> CS.ConfigurationSpace:
 
     A choice becomes a categorical with conditions on it.
 
-    >>> from addtree import Real
     >>> space = Space(model=Choice(svm=Space(C=Real(0.1, 10)), tree=Space()))
     >>> to_configspace(space).conditions
     [C | model == 'svm']
     """
     losses: list[str] = []
     cs = CS.ConfigurationSpace()
-    # ConfigSpace requires of its default configuration that no clause forbids it.
-    defaults = space.sample(np.random.default_rng(0)) if space.node_rules else {}
+    # ConfigSpace requires of its default configuration that no clause forbids it. It also rounds real numbers: if the
+    # middle of a range, its usual default, is the end of an interval that opens parameters, it may be refused.
+    chosen = space.node_rules or any(isinstance(d, Real) and d.opens for d in space.variables.values())
+    defaults = space.sample(np.random.default_rng(0)) if chosen else {}
     given = {name: {"default_value": value} for name, value in defaults.items()}
     cs.add([to_hyperparameter(name, d, losses, **given.get(name, {})) for name, d in space.variables.items()])
     conditions = (to_condition(cs, space, name) for name in space.variables)
-    cs.add([condition for condition in conditions if condition is not None])
+    _add(cs, [condition for condition in conditions if condition is not None])
     clauses: list[Any] = []
     for rule, node in space.node_rules:
         try:
             clauses += to_clauses(cs, space, rule, node)
         except SpaceError as error:
             losses.append(f"rule {str(rule)!r}: it is lost: {error}")
-    cs.add(clauses)
+    _add(cs, clauses)
     _warn("to_configspace", losses)
     return cs
+
+
+def _add(cs: CS.ConfigurationSpace, parts: Sequence[Any]) -> None:
+    """Add conditions or forbidden clauses, or raise a SpaceError if ConfigSpace refuses them."""
+    try:
+        cs.add(parts)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise SpaceError(f"ConfigSpace cannot represent {', '.join(map(str, parts))}: {error}") from error
 
 
 def default_config(cs: CS.ConfigurationSpace) -> dict[str, Any]:

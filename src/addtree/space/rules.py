@@ -103,6 +103,9 @@ class Rule:
     def __str__(self) -> str:
         return " ".join(self.text.splitlines())
 
+    def __repr__(self) -> str:
+        return f"<rule {str(self)!r}>"
+
 
 class FunctionRule:
     """A condition on the parameters of one space, given as a function of the active ones among them.
@@ -148,6 +151,9 @@ class FunctionRule:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<rule {self.text!r}>"
 
 
 AnyRule: TypeAlias = Rule | FunctionRule

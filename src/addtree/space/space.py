@@ -204,6 +204,9 @@ class Space:
         """The configuration as plain Python values in the order of the tree, or a ConfigError saying what is wrong."""
         if not isinstance(config, Mapping):
             raise ConfigError(f"a configuration is a mapping of parameter names to values, got {config!r}")
+        for name, value in config.items():  # first, because a misspelt name is also a missing one
+            if name not in self.variables:
+                raise ConfigError(self._why_not(name, value))
         out: dict[str, Any] = {}
         for _, node in self._walk(out):
             for name in node.names:
