@@ -164,3 +164,18 @@ def test_a_wrong_list_of_them_is_named_with_its_file(initial: str, message: str,
     for load in (load_task, load_space):
         with pytest.raises(TaskError, match=rf"task_with_wrong_initial\.py: .*{message}"):
             load(file)
+
+
+def test_declared_noise_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "task_with_noise.py"
+    file.write_text(TEXT + "noise = 0.25\n")
+    assert load_task(file).noise == load_space(file).noise == 0.25
+
+
+@pytest.mark.parametrize("noise", ["-1.0", "'0.1'", "len"])
+def test_wrong_noise_is_named_with_its_file(noise: str, tmp_path: Path) -> None:
+    file = tmp_path / "task_with_wrong_noise.py"
+    file.write_text(TEXT + f"noise = {noise}\n")
+    for load in (load_task, load_space):
+        with pytest.raises(TaskError, match=r"task_with_wrong_noise\.py: noise=.* rename `noise`"):
+            load(file)
