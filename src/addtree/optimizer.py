@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -300,15 +300,18 @@ class Optimizer:
 
     @synchronized
     @one_blas_thread()
-    def recommend(self) -> Trial:
-        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
-        best, data = self.best, self._log.observations(maximize=self.maximize)
+    def recommend(self, among: Collection[int] | None = None) -> Trial:
+        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy.
+
+        among  ids of the trials that may be recommended; by default all
+        """
+        best, data = self._log.best(among, maximize=self.maximize), self._log.observations(maximize=self.maximize)
         if self._specification.noise == 0 and not data.std.any():
             return best
         surrogate = _conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
         if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
             return best
-        done = self._log.done
+        done = [trial for trial in self._log.done if among is None or trial.id in among]
         rows = self._encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
 

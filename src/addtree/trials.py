@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -146,9 +146,9 @@ class TrialLog:
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return Observations(X, np.where(np.isnan(y), worst, y), np.array([trial.std or 0.0 for trial in told]))
 
-    def best(self, *, maximize: bool) -> Trial:
-        """The trial with the best value; of several, the first asked for."""
-        done = [trial for trial in self._trials.values() if trial.state == "done"]
+    def best(self, among: Collection[int] | None = None, *, maximize: bool) -> Trial:
+        """The trial with the best value, among those with these ids or all; of several, the first asked for."""
+        done = [t for t in self._trials.values() if t.state == "done" and (among is None or t.id in among)]
         if not done:
             raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed)")
         pick = max if maximize else min

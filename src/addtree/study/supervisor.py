@@ -36,6 +36,7 @@ class Job:
     trials   the total number of trials of the study, including those of earlier runs
     workers  the number of processes
     timeout  seconds after which no trial starts
+    noise    standard deviation of repeated evaluations; None for that of the file or of the study
     """
 
     file: Path
@@ -46,6 +47,7 @@ class Job:
     timeout: float | None = None
     seed: int | None = None
     maximize: bool = False
+    noise: float | None = None
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
@@ -75,7 +77,10 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 
 def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
     """Open the study of a job."""
-    return open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize, initial=task.initial)
+    noise = task.noise if job.noise is None else job.noise
+    return open_study(
+        storage, job.study, task.space, seed=job.seed, maximize=job.maximize, noise=noise, initial=task.initial
+    )
 
 
 def _run_here(
