@@ -59,13 +59,13 @@ def read_domain(values: Any) -> ParameterDomain:
         )
     if len(values) == 0:
         raise SpaceError("the list of values is empty; give at least one")
-    return _read_list(values)
+    return _read_list(list(values))
 
 
 # ---------------------------------------------------------------------- lists
 
 
-def _read_list(values: Sequence[Any]) -> ParameterDomain:
+def _read_list(values: list[Any]) -> ParameterDomain:
     items = _distinct(values)
     ordered = len(items) > 1 and all(is_number(item) and math.isfinite(item) for item in items)
     if ordered:
@@ -74,7 +74,7 @@ def _read_list(values: Sequence[Any]) -> ParameterDomain:
     return ParameterDomain(domain, lambda label: items[domain.position(label)], domain)
 
 
-def _distinct(values: Sequence[Any]) -> list[Any]:
+def _distinct(values: list[Any]) -> list[Any]:
     """The values without repetitions. Objects that are not scalars are compared by identity."""
     keys = [label_key(label) if isinstance(label := plain_label(v), Scalar) else (None, id(v)) for v in values]
     first = {key: i for i, key in reversed(list(enumerate(keys)))}
