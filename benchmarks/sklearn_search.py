@@ -1,19 +1,23 @@
-"""Does AddTreeSearchCV find better hyperparameters than scikit-learn's own searches? python -m benchmarks.sklearn_search
+"""Does AddTreeSearchCV find better hyperparameters than scikit-learn's searches? python -m benchmarks.sklearn_search
 
 A pipeline of a scaler and one of four classifiers, each with its own hyperparameters, on three data sets. Every search
 gets 60 configurations times 5 folds, that is 300 fits; successive halving gets at least as many fits, most of them on a
 part of the data. All searches of a seed see the same training data and folds. Two accuracies are compared: the mean
 over the folds of the configuration that a search returns, and that of the refitted pipeline on held-out data. The test
-is Wilcoxon's signed-rank test over all data sets and seeds, two-sided.
+is Wilcoxon's signed-rank test over all data sets and seeds, two-sided. Finished searches are kept in a file and not
+repeated; remove it after a change of addtree.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +71,7 @@ SPACE: list[dict[str, Any]] = [
     {
         **_SCALERS,
         "model": [KNeighborsClassifier()],
-        "model__n_neighbors": randint(1, 31),
+        "model__n_neighbors": randint(1, 16),
         "model__weights": ["uniform", "distance"],
         "model__p": uniform(1, 2),
     },
@@ -116,25 +120,35 @@ def halving_candidates(n_samples: int, least: int) -> int:
     return N_TRIALS
 
 
-def compare(case: tuple[str, int]) -> dict[str, Outcome]:
-    """The outcome of every search on one data set with one seed."""
-    name, seed = case
-    X, y = DATA[name](return_X_y=True)
+@dataclass(frozen=True)
+class Case:
+    """One search: a data set, a seed and a method."""
+
+    data: str
+    seed: int
+    method: str
+
+
+def run(case: Case) -> Outcome:
+    """The outcome of one search."""
+    X, y = DATA[case.data](return_X_y=True)
     size = min(MAX_TRAINING, 2 * len(X) // 3)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=size, random_state=seed, stratify=y)
-    cv = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
-    outcomes = {}
+    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=size, random_state=case.seed, stratify=y)
+    cv = StratifiedKFold(N_FOLDS, shuffle=True, random_state=case.seed)
+    search = make_search(case.method, cv, case.seed, len(X_train), len(np.unique(y)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for method in METHODS:
-            search = make_search(method, cv, seed, len(X_train), len(np.unique(y)))
-            start = time.perf_counter()
-            search.fit(X_train, y_train)
-            seconds = time.perf_counter() - start
-            folds = float(np.mean(cross_val_score(search.best_estimator_, X_train, y_train, cv=cv)))
-            fits = len(search.cv_results_["params"]) * N_FOLDS
-            outcomes[method] = Outcome(folds, float(search.score(X_test, y_test)), fits, seconds)
-    return outcomes
+        start = time.perf_counter()
+        search.fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+        folds = float(np.mean(cross_val_score(search.best_estimator_, X_train, y_train, cv=cv)))
+    return Outcome(folds, float(search.score(X_test, y_test)), len(search.cv_results_["params"]) * N_FOLDS, seconds)
+
+
+def read(path: Path) -> dict[Case, Outcome]:
+    """The outcomes in a file of JSON lines; none if there is no file."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {Case(**row["case"]): Outcome(**row["outcome"]) for row in map(json.loads, lines)}
 
 
 def table(name: str, rows: Sequence[Mapping[str, Outcome]]) -> str:
@@ -156,19 +170,31 @@ def table(name: str, rows: Sequence[Mapping[str, Outcome]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/results/sklearn_search.jsonl"))
     args = parser.parse_args()
-    cases = [(name, seed) for seed in range(args.seeds) for name in args.data]
-    rows: dict[tuple[str, int], dict[str, Outcome]] = {}
-    with worker_pool(args.jobs) as pool:
-        for case, outcomes in zip(cases, pool.map(compare, cases), strict=True):
-            rows[case] = outcomes
-            scores = ", ".join(f"{method} {o.folds:.4f} {o.held_out:.4f}" for method, o in outcomes.items())
-            print(f"{case[0]} seed {case[1]}: {scores}", flush=True)
-    for name in args.data:
-        print(table(name, [row for case, row in rows.items() if case[0] == name]))
-    print(table("all", list(rows.values())))
+    cases = [Case(data, seed, method) for seed in range(args.seeds) for data in args.data for method in args.methods]
+    args.results.parent.mkdir(parents=True, exist_ok=True)
+    outcomes = read(args.results)
+    missing = [case for case in cases if case not in outcomes]
+    with worker_pool(args.jobs) as pool, args.results.open("a", encoding="utf-8") as file:
+        for case, outcome in zip(missing, pool.map(run, missing), strict=True):
+            outcomes[case] = outcome
+            file.write(json.dumps({"case": asdict(case), "outcome": asdict(outcome)}) + "\n")
+            file.flush()
+            print(f"{case.data} seed {case.seed} {case.method}: {outcome.folds:.4f} {outcome.held_out:.4f}", flush=True)
+    if args.methods == list(METHODS):
+        rows = {data: paired(outcomes, data, args.seeds) for data in args.data}
+        for data in args.data:
+            print(table(data, rows[data]))
+        print(table("all", list(chain(*rows.values()))))
+
+
+def paired(outcomes: Mapping[Case, Outcome], data: str, seeds: int) -> list[dict[str, Outcome]]:
+    """The outcomes of all methods on a data set, one dict per seed."""
+    return [{method: outcomes[Case(data, seed, method)] for method in METHODS} for seed in range(seeds)]
 
 
 if __name__ == "__main__":
