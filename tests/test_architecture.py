@@ -27,6 +27,7 @@ LAYERS = (
     ("_optuna",),
     ("optuna",),
     ("configspace",),
+    ("sklearn",),
     ("study",),
     ("report",),
     ("paper",),
@@ -43,6 +44,7 @@ EXTRAS = {
     "_optuna": {"optuna"},
     "optuna": {"optuna"},
     "configspace": {"ConfigSpace"},
+    "sklearn": {"joblib", "sklearn"},
     "study": {"optuna", "sqlalchemy"},
     "report": {"optuna", "plotly"},
     "paper": {"ConfigSpace", "GPy", "GPyOpt", "hyperopt", "matplotlib", "sklearn", "smac"},
@@ -51,7 +53,12 @@ EXTRAS = {
 
 MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 50, 7
 # Functions that a user calls by keyword may have more parameters.
-ENTRY_POINTS = {"optimizer.py: Optimizer.__init__", "cli/run.py: run", "paper/command.py: run"}
+ENTRY_POINTS = {
+    "optimizer.py: Optimizer.__init__",
+    "sklearn/search.py: AddTreeSearchCV.__init__",
+    "cli/run.py: run",
+    "paper/command.py: run",
+}
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FILES = [*SOURCES, *sorted((ROOT / "benchmarks").rglob("*.py"))]

@@ -17,8 +17,8 @@ a Gaussian process that follows the tree of choices. What it learns in one branc
 >>> result.best_config["model"], result.best_value < 1e-3
 ('curve', True)
 
-Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, `addtree.configspace` and
-`addtree.report` are imported on their own, and need optional dependencies.
+Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, `addtree.sklearn`,
+`addtree.configspace` and `addtree.report` are imported on their own, and need optional dependencies.
 """
 
 from addtree._minimize import Result, minimize
