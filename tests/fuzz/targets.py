@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import addtree as at
+from addtree.trials import Evaluation
 from tests.fuzz.mutations import mutate_bytes, mutate_document, to_bytes, to_object
 
 SAVES = Path(__file__).parents[1] / "data" / "saves"
@@ -69,6 +70,9 @@ def saved_states():
             optimizer = at.Optimizer(seed=0, n_initial=4, **settings)
             for i in range(8):
                 optimizer.tell(optimizer.ask(), math.nan if i == 5 else (i - 3.5) ** 2)
+            failure = Evaluation(0.5, "ValueError: no (train.py, line 3, in f)", "Traceback ...")
+            optimizer.tell(optimizer.ask(), failed=True, evaluation=failure)
+            optimizer.forget(optimizer.ask())
             optimizer.ask()
             optimizer.save(path)
             states.append(json.loads(path.read_text()))
