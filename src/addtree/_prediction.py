@@ -53,8 +53,8 @@ def predict(surrogate: Surrogate, data: Observations, row: Array, *, observed: b
     mean, variance = (float(part[0]) for part in surrogate.predict(row[None]))
     variance = max(variance, 0.0) + observed * surrogate.posterior.hyper.noise
     values = _in_units(surrogate, data.y, mean + np.sqrt(variance) * _QUANTILES)
-    middle = float(np.mean(values))
-    return middle, float(np.std(values - middle))
+    unit = float(np.max(np.abs(values))) or 1.0  # the squares of 1e300 and 1e-300 are not representable
+    return unit * float(np.mean(values / unit)), unit * float(np.std(values / unit))
 
 
 def expected_gain(policy: Policy, surrogate: Surrogate, observed: Observed, rng: np.random.Generator) -> float:

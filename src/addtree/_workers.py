@@ -242,25 +242,22 @@ def _dumps(value: Any) -> bytes:
 def _work(connection: Connection, task: bytes) -> None:
     """Evaluate one configuration after the other, until the connection ends."""
     end_with_parent()
-    try:
-        objective, catch = pickle.loads(task)
-    except BaseException as error:
-        reason = f"a worker process cannot load the objective ({described(error)})"
-        connection.send_bytes(
-            pickle.dumps(WorkerError(f"{reason}; define it at the top of a module, or pip install 'addtree[parallel]'"))
-        )
-        return
-    connection.send_bytes(_READY)
-    while True:
+    with suppress(EOFError, OSError):  # the parent has closed the connection, or has ended
         try:
-            config = pickle.loads(connection.recv_bytes())
-        except EOFError:
-            return
-        try:
-            answer = _dumps(evaluate(objective, config, catch))
+            objective, catch = pickle.loads(task)
         except BaseException as error:
-            answer = _packed_error(error)
-        connection.send_bytes(answer)
+            reason = f"a worker process cannot load the objective ({described(error)})"
+            remedy = "define it at the top of a module, or pip install 'addtree[parallel]'"
+            connection.send_bytes(pickle.dumps(WorkerError(f"{reason}; {remedy}")))
+            return
+        connection.send_bytes(_READY)
+        while True:
+            config = pickle.loads(connection.recv_bytes())
+            try:
+                answer = _dumps(evaluate(objective, config, catch))
+            except BaseException as error:
+                answer = _packed_error(error)
+            connection.send_bytes(answer)
 
 
 def _packed_error(error: BaseException) -> bytes:
