@@ -27,6 +27,7 @@ from addtree.errors import (
     BaselineError,
     ConfigError,
     DataError,
+    DependencyError,
     InterruptedRunError,
     NoSuccessError,
     ObjectiveError,
@@ -39,6 +40,7 @@ from addtree.errors import (
     StudyError,
     TaskError,
     TrialError,
+    WorkerError,
 )
 from addtree.optimizer import Optimizer
 from addtree.regression import AddTreeGP
@@ -55,6 +57,7 @@ __all__ = [
     "Choice",
     "ConfigError",
     "DataError",
+    "DependencyError",
     "Integer",
     "InterruptedRunError",
     "NoSuccessError",
@@ -73,6 +76,7 @@ __all__ = [
     "TaskError",
     "Trial",
     "TrialError",
+    "WorkerError",
     "__version__",
     "minimize",
 ]

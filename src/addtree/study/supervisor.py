@@ -16,13 +16,14 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
+from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, StudyError
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, open_study, progress
 from addtree.study.task import Task, load_task
 from addtree.study.tickets import ERROR, release_abandoned
-from addtree.study.worker import Interrupt, interrupt_on, work
+from addtree.study.worker import work
 
 _MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
 _POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes
