@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from benchmarks.regret import ALPHA, BASELINE, Results, Runs
 
 SUBJECT = "addtree"
 MARKS = (10, 20, 30, 50, 100)
+
+Key = TypeVar("Key")
 
 
 def merge(old: regret.ByTask, new: regret.ByTask) -> dict[str, dict[str, Runs]]:
@@ -55,7 +58,7 @@ def differences(curves: regret.Curves, marks: Sequence[int]) -> dict[tuple[str, 
     return {key: (found[key][0], p) for key, p in holm({key: p for key, (_, p) in found.items()}).items()}
 
 
-def holm(p_values: Mapping[tuple[str, int], float]) -> dict[tuple[str, int], float]:
+def holm(p_values: Mapping[Key, float]) -> dict[Key, float]:
     """Holm's step-down correction.
 
     >>> holm({("a", 1): 0.01, ("b", 1): 0.04, ("c", 1): 0.03})

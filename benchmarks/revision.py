@@ -43,13 +43,17 @@ def source(commit: str | None) -> Iterator[Path]:
         yield Path(folder) / "src"
 
 
+def environment(path: Path) -> dict[str, str]:
+    """The environment variables of a process that uses the package in a folder, with one BLAS thread."""
+    paths = os.pathsep.join([str(path), str(ROOT)])
+    return {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
 def run(script: Path, arguments: Sequence[str], commit: str | None) -> str:
     """What a script prints when it runs on the package at a commit, with one BLAS thread."""
     with source(commit) as path:
-        paths = os.pathsep.join([str(path), str(ROOT)])
-        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = [sys.executable, str(script), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(command, env=environment(path), capture_output=True, text=True, check=True).stdout
 
 
 if __name__ == "__main__":

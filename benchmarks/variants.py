@@ -9,6 +9,7 @@ default's regret at the last. `VARIANTS` lists the names. `docs/design-notes.md`
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from addtree.model.transform import TransformSettings
 from addtree.optimizer import Settings
 from addtree.search.candidates import CandidateSettings
 from addtree.search.design import DesignSettings
+from addtree.search.noisy import TopTwo
 from addtree.search.policy import Policy
 from benchmarks import tasks
 
@@ -45,9 +47,20 @@ VARIANTS: dict[str, Settings] = {
     "no turns for neglected branches": with_policy(neglected=False),
     "one visit to an option": replace(DEFAULT, design=DesignSettings(visits=1)),
     "fitted at every observation": replace(DEFAULT, fit=FitSettings(growth=10**9)),
+    "fresh starts half as often": replace(DEFAULT, fit=FitSettings(fresh_growth=2)),
+    "no trends": with_priors(trend=log_prior(1e-5, 0.1, 0.1)),
+    "main terms long and large, no trends": with_priors(
+        main=log_prior(30.0, 0.5, 3.0),
+        trend=log_prior(1e-5, 0.1, 0.1),
+        interaction=log_prior(0.003, 0.5, 3.0),
+        lengthscale=log_prior(3.0, 0.8, 2.0),
+        noise=log_prior(1e-8, 3.0, 0.0),
+    ),
     "shorter lengthscales": with_priors(lengthscale=log_prior(0.5, 0.8, 0.7), main=log_prior(0.5, 1.0, 1.0)),
     "stronger interactions": with_priors(interaction=log_prior(0.2, 1.0, 1.0)),
     "more noise": with_priors(noise=log_prior(1e-4, 2.0, 0.0)),
+    "always expected improvement": with_policy(noisy=TopTwo(share=math.inf)),
+    "top-two sampling at any noise": with_policy(noisy=TopTwo(share=0.0)),
     "four times the candidates": with_policy(candidates=CandidateSettings(anywhere=512, near=384)),
 }
 

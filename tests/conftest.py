@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -17,6 +19,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("addtree")
+
+
+@pytest.fixture(autouse=True)
+def _restored_logger() -> Iterator[None]:
+    """The command line silences the logger of addtree for its process, which is here that of all tests."""
+    logger = logging.getLogger("addtree")
+    level, propagate, handlers = logger.level, logger.propagate, list(logger.handlers)
+    yield
+    logger.setLevel(level)
+    logger.propagate, logger.handlers[:] = propagate, handlers
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

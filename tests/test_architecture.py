@@ -18,15 +18,19 @@ ROOT = PACKAGE.parents[1]
 
 # Each layer imports only from itself and from those above it. A name is a folder or a file at the top of the package.
 LAYERS = (
-    ("errors", "_types", "_numbers", "_files", "_processes", "_threads"),
+    ("errors", "_types", "_numbers", "_files", "_interrupts", "_processes", "_threads"),
     ("space",),
     ("model",),
     ("search",),
-    ("trials", "optimizer", "_save_format", "_save_schema", "_minimize", "regression", "problems"),
+    (
+        *("trials", "optimizer", "_settings", "_prediction", "_display", "_save_format", "_save_schema"),
+        *("_minimize", "_run", "_evaluation", "_workers", "_progress", "regression", "problems"),
+    ),
     ("__init__",),
     ("_optuna",),
     ("optuna",),
     ("configspace",),
+    ("sklearn",),
     ("study",),
     ("report",),
     ("paper",),
@@ -35,14 +39,18 @@ LAYERS = (
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 # A convenience that imports a lower layer when it is called.
-DEFERRED = {("_minimize", "report")}
+DEFERRED = {("_minimize", "report"), ("_display", "report")}
 
 # What a layer may import besides the standard library and this package; the core needs NumPy and SciPy alone.
 CORE = {"numpy", "scipy"}
 EXTRAS = {
+    "_display": {"pandas"},
+    "_progress": {"rich"},
+    "_workers": {"cloudpickle"},
     "_optuna": {"optuna"},
     "optuna": {"optuna"},
     "configspace": {"ConfigSpace"},
+    "sklearn": {"joblib", "sklearn"},
     "study": {"optuna", "sqlalchemy"},
     "report": {"optuna", "plotly"},
     "paper": {"ConfigSpace", "GPy", "GPyOpt", "hyperopt", "matplotlib", "sklearn", "smac"},
@@ -51,7 +59,13 @@ EXTRAS = {
 
 MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 50, 7
 # Functions that a user calls by keyword may have more parameters.
-ENTRY_POINTS = {"optimizer.py: Optimizer.__init__", "cli/run.py: run", "paper/command.py: run"}
+ENTRY_POINTS = {
+    "_minimize.py: minimize",
+    "optimizer.py: Optimizer.__init__",
+    "sklearn/search.py: AddTreeSearchCV.__init__",
+    "cli/run.py: run",
+    "paper/command.py: run",
+}
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FILES = [*SOURCES, *sorted((ROOT / "benchmarks").rglob("*.py"))]

@@ -9,9 +9,10 @@ import pytest
 
 import addtree as at
 from addtree import _save_format, _save_schema
-from addtree.errors import OptionError, SaveFileError
+from addtree.errors import OptionError, SaveFileError, TrialError
 from addtree.optimizer import Optimizer, Settings
 from addtree.search.policy import Policy
+from addtree.trials import Evaluation
 from tests.test_optimizer import PAPER, SETTINGS, SPACE, objective, run, says
 
 SAVES = Path(__file__).with_name("data") / "saves"
@@ -30,6 +31,37 @@ def test_a_file_of_every_past_version_is_read(version, tmp_path):
     assert optimizer.tell(pending, 0.5).id == 8
     optimizer.save(tmp_path / "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["version"] == _save_format.VERSION
+
+
+def test_duration_error_and_forgotten_trials_are_saved(tmp_path):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=3)
+    trials = optimizer.ask(4)
+    optimizer.tell(trials[0], 1.0, evaluation=Evaluation(0.5))
+    failure = Evaluation(0.25, "ValueError: no (train.py, line 3, in f)", "Traceback ...")
+    optimizer.tell(trials[1], failed=True, evaluation=failure)
+    optimizer.forget(trials[3])
+    optimizer.save(tmp_path / "run.json")
+    loaded = Optimizer.load(tmp_path / "run.json")
+    assert loaded.trials == optimizer.trials
+    assert [t.evaluation for t in loaded.trials] == [Evaluation(0.5), failure, Evaluation()]
+    assert loaded.ask() == optimizer.ask()
+    assert loaded.trials[-1].id == 4
+    with pytest.raises(TrialError, match="trial 3 was forgotten"):
+        loaded.tell(3, 1.0)
+
+
+def test_the_fixture_of_this_version_has_every_field():
+    optimizer = Optimizer.load(SAVES / f"version-{_save_format.VERSION}.json")
+    failed = optimizer.trials[4]
+    assert (failed.duration, failed.error) == (0.25, "ValueError: no convergence (train.py, line 3, in objective)")
+    assert "no convergence" in failed.traceback
+    assert len(optimizer.trials) == 12
+    assert optimizer.ask().id == 13  # trial 12 was forgotten
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(SaveFileError, match=r"missing/run.json cannot be written: No such file.*; give another path"):
+        Optimizer(SPACE, seed=0).save(tmp_path / "missing" / "run.json")
 
 
 def test_experimental_settings_are_not_saved(tmp_path):
@@ -136,6 +168,7 @@ def test_a_save_file_without_a_part_is_damaged(saved, key):
 
 def trial(**changes):
     saved = {"config": {"x": 0.5, "model": "c"}, "state": "done", "value": 1.0, "std": None}
+    saved |= {"duration": None, "error": None, "traceback": None}
     return {"trials": [saved | changes], "told": [0]}
 
 
@@ -184,6 +217,10 @@ def trial(**changes):
         (trial(config=[]), "trial 0: config: it must be an object"),
         (trial(more=0.1), "trial 0: 'more': this field is unknown; remove it"),
         (trial(std=-0.1), "trial 0: std: it must be a finite number, zero or more"),
+        (trial(duration=-0.1), "trial 0: duration: it must be a finite number, zero or more"),
+        (trial(error=["no"]), "trial 0: error: it must be a string or null"),
+        (trial(traceback=1), "trial 0: traceback: it must be a string or null"),
+        (trial(state="forgotten", value=None), "told: it must list each trial that is done or failed, once"),
         ({"told": [0, 1, 99]}, "told: it must list each trial that is done or failed, once"),
         ({"told": [0, 1]}, "told"),
         ({"told": [0, 0, 1, 2, 3, 4, 5]}, "told"),

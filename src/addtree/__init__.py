@@ -17,8 +17,8 @@ a Gaussian process that follows the tree of choices. What it learns in one branc
 >>> result.best_config["model"], result.best_value < 1e-3
 ('curve', True)
 
-Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, `addtree.configspace` and
-`addtree.report` are imported on their own, and need optional dependencies.
+Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, `addtree.sklearn`,
+`addtree.configspace` and `addtree.report` are imported on their own, and need optional dependencies.
 """
 
 from addtree._minimize import Result, minimize
@@ -27,6 +27,7 @@ from addtree.errors import (
     BaselineError,
     ConfigError,
     DataError,
+    DependencyError,
     InterruptedRunError,
     NoSuccessError,
     ObjectiveError,
@@ -39,6 +40,7 @@ from addtree.errors import (
     StudyError,
     TaskError,
     TrialError,
+    WorkerError,
 )
 from addtree.optimizer import Optimizer
 from addtree.regression import AddTreeGP
@@ -55,6 +57,7 @@ __all__ = [
     "Choice",
     "ConfigError",
     "DataError",
+    "DependencyError",
     "Integer",
     "InterruptedRunError",
     "NoSuccessError",
@@ -73,6 +76,7 @@ __all__ = [
     "TaskError",
     "Trial",
     "TrialError",
+    "WorkerError",
     "__version__",
     "minimize",
 ]

@@ -1,26 +1,32 @@
-"""`minimize`: a short loop over ask and tell."""
+"""`minimize`: evaluate an objective again and again, in search of its smallest value."""
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from addtree._numbers import is_whole
+from addtree import _display, _save_format
+from addtree._run import Callback, Objective, RunOptions, run
 from addtree._types import Config
-from addtree.errors import OptionError, TrialError
+from addtree.errors import OptionError
 from addtree.optimizer import Optimizer
-from addtree.space.space import Space
+from addtree.space.space import Space, check_space
 from addtree.trials import Trial
 
-_log = logging.getLogger("addtree")
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
-    """What a run found. `message` says why it ended; `optimizer` can continue it."""
+    """What a run found. `message` says why it ended; `optimizer` can continue it.
+
+    >>> from addtree.problems import synthetic
+    >>> problem = synthetic()
+    >>> result = minimize(problem.objective, problem.space, 25, seed=0)
+    >>> result.best_config["x1"], result.best_config["x2"], round(result.best_value, 2)
+    (0, 0, 0.1)
+    """
 
     optimizer: Optimizer
     message: str
@@ -38,9 +44,22 @@ class Result:
         return value
 
     @property
+    def recommended(self) -> Trial:
+        """The finished trial with the best mean under the model: a safer choice than the best if values are noisy."""
+        return self.optimizer.recommend()
+
+    @property
     def trials(self) -> list[Trial]:
         """Every trial, in order."""
         return self.optimizer.trials
+
+    def to_dataframe(self) -> Any:
+        """The trials as a table of pandas: one row per trial, one column per parameter; it needs pandas."""
+        return _display.dataframe(self.trials)
+
+    def plot(self) -> Any:
+        """The values by trial and the best so far, as a Plotly figure; it needs `pip install 'addtree[cli]'`."""
+        return _display.figure(self.optimizer)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "addtree") -> None:
         """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
@@ -48,46 +67,74 @@ class Result:
 
         write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
 
+    def __repr__(self) -> str:
+        return _display.text("Result", self.optimizer, self.message)
+
+    def _repr_html_(self) -> str:
+        return _display.html("Result", self.optimizer, self.message)
+
 
 def minimize(
-    objective: Callable[[dict[str, Any]], float],
+    objective: Objective,
     space: Space,
-    *,
     n_trials: int,
-    callback: Callable[[Trial], None] | None = None,
+    *,
+    seed: int | None = None,
+    maximize: bool = False,
+    covariance: str = "additive+interactions",
+    acquisition: str = "logei",
+    inference: str = "map",
+    noise: float | None = None,
+    n_initial: int | None = None,
     initial: Sequence[Config] = (),
-    **settings: Any,
+    timeout: float | None = None,
+    trial_timeout: float | None = None,
+    n_jobs: int = 1,
+    progress: bool = False,
+    resume: str | os.PathLike[str] | None = None,
+    catch: tuple[type[BaseException], ...] = (Exception,),
+    callback: Callback | None = None,
 ) -> Result:
-    """Evaluate `objective(config)` n_trials times in search of its smallest value.
+    """Evaluate `objective(config)` n_trials times in search of its smallest value. Ctrl-C returns the result so far.
 
-    settings  what `Optimizer` takes: seed, maximize, covariance, acquisition, inference, noise, n_initial
-    initial   configurations to evaluate first, which may lack parameters (see `Optimizer`)
-    callback  called with each finished trial; it may raise StopIteration to end the run
-
-    If the objective raises, or returns something other than a finite number, that trial fails and the run continues.
-
-    >>> from addtree.problems import synthetic
-    >>> problem = synthetic()
-    >>> result = minimize(problem.objective, problem.space, n_trials=25, seed=0)
-    >>> result.best_config["x1"], result.best_config["x2"], round(result.best_value, 2)
-    (0, 0, 0.1)
+    seed ... initial  as for `Optimizer`
+    timeout           seconds after which no trial starts; those that run then finish
+    trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
+    n_jobs            the number of processes that evaluate trials; -1 means one per core
+    progress          show a progress bar if Rich is installed, else a line per trial
+    resume            a file that is written after every trial. If it exists, the run continues: n_trials is the total,
+                      trials that were pending are evaluated again, and another space or setting raises
+    catch             exceptions of the objective that fail their trial; others end the run. A result that is not a
+                      finite number fails its trial as well. If the first five trials fail for the same reason, the run
+                      ends with a NoSuccessError
+    callback          called with the optimizer and each trial that has ended; it may raise StopIteration to end the run
     """
-    if not is_whole(n_trials) or n_trials < 1:
-        raise OptionError(f"n_trials={n_trials!r} must be a whole number, at least 1")
-    optimizer = Optimizer(space, initial=initial, **settings)
-    for _ in range(n_trials):
-        trial = optimizer.ask()
-        try:
-            told = optimizer.tell(trial, objective(dict(trial.config)))
-        except TrialError as error:
-            _log.warning("trial %d failed: the objective did not return a number: %s", trial.id, error)
-            told = optimizer.tell(trial, failed=True)
-        except Exception as error:
-            _log.warning("trial %d failed: the objective raised %r", trial.id, error)
-            told = optimizer.tell(trial, failed=True)
-        try:
-            if callback is not None:
-                callback(told)
-        except StopIteration:
-            return Result(optimizer, f"stopped by the callback after trial {told.id}")
-    return Result(optimizer, f"{n_trials} trials done")
+    options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)
+    if not callable(objective):
+        raise OptionError(f"objective={objective!r} must be a function of a configuration: minimize(objective, space)")
+    settings: dict[str, Any] = {
+        "seed": seed,
+        "maximize": maximize,
+        "covariance": covariance,
+        "acquisition": acquisition,
+    }
+    settings |= {"inference": inference, "noise": noise, "n_initial": n_initial}
+    optimizer = Optimizer(check_space(space), initial=initial, **settings)
+    if resume is not None and Path(resume).exists():
+        optimizer = _resumed(resume, space, settings)
+    return Result(optimizer, run(optimizer, objective, options))
+
+
+def _resumed(path: str | os.PathLike[str], space: Space, settings: Mapping[str, Any]) -> Optimizer:
+    """The optimizer in a file, or an OptionError if it belongs to another run."""
+    optimizer, state = Optimizer.load(path), _save_format.read(path)
+    if optimizer.space != space:
+        raise OptionError(f"resume={os.fspath(path)!r} holds a run on another space; give another file, or delete it")
+    for name, given in settings.items():
+        saved = state[name]
+        if given != saved and not (given is None and name in ("seed", "n_initial")):
+            raise OptionError(
+                f"resume={os.fspath(path)!r} holds a run with {name}={saved!r}, not {given!r}; "
+                f"give {name}={saved!r}, or another file"
+            )
+    return optimizer

@@ -6,8 +6,8 @@ that is newer than this addtree is refused with a clear error.
 
     version 1  the first
     version 2  "inference" instead of "fit"; "run", the id that the trials of the run carry
-    version 3  "initial", the initial configurations that were not asked yet; trials carry "std"; the model has trend
-               terms, so that an older one is learned again
+    version 3  "initial", the initial configurations that were not asked yet; trials carry "std", "duration", "error"
+               and "traceback", and may be "forgotten"; the model has trend terms, so that an older one is learned again
 
 A file may be damaged or hostile. `read` limits its size and checks every field (see `_save_schema`) before anything is
 built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
@@ -55,7 +55,7 @@ def _to_version_2(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_version_3(state: Mapping[str, Any]) -> dict[str, Any]:
-    trials = [{**trial, "std": None} for trial in state["trials"]]
+    trials = [{**trial, **dict.fromkeys(("std", "duration", "error", "traceback"))} for trial in state["trials"]]
     return {**state, "initial": [], "trials": trials, "model": None}
 
 
@@ -70,7 +70,11 @@ def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
             f"{os.fspath(path)} is not written: the run is too large for a save file, which has at most {MAX_BYTES} "
             f"bytes and {MAX_VALUES} values; use an Optuna study for a run of this size"
         )
-    write_text(Path(path), text)
+    try:
+        write_text(Path(path), text)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SaveFileError(f"{os.fspath(path)} cannot be written: {reason}; give another path") from error
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

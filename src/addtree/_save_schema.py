@@ -20,8 +20,8 @@ from addtree._numbers import as_float, is_number, is_whole
 MAX_COUNT = 10**15
 """No run asks more often than this."""
 
-STATES = ("pending", "done", "failed")
-"""The states of a trial."""
+STATES = ("pending", "done", "failed", "forgotten")
+"""The states of a trial. A forgotten one keeps its place in the list, because the place of a trial is its id."""
 
 _MAX_SHOWN = 60
 """A wrong value is shown up to this many characters."""
@@ -47,13 +47,15 @@ def _list_of(expected: str, accepts: Callable[[Any], bool]) -> Field:
     return Field(f"a list of {expected}", lambda v: isinstance(v, list) and all(map(accepts, v)))
 
 
+_NOT_NEGATIVE = Field("a finite number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0))
 _TEXT = Field("a string", lambda v: isinstance(v, str))
 _OBJECT = Field("an object", lambda v: isinstance(v, dict))
+_TEXT_OR_NULL = Field("a string or null", lambda v: v is None or isinstance(v, str))
 _MODEL = Field("an object or null", lambda v: v is None or isinstance(v, dict))
 
 STATE_FIELDS = {
     "space": _OBJECT,
-    "run": Field("a string or null", lambda v: v is None or isinstance(v, str)),
+    "run": _TEXT_OR_NULL,
     "seed": Field("a whole number, zero or more", lambda v: is_whole(v) and v >= 0),
     "maximize": Field("true or false", lambda v: isinstance(v, bool)),
     "covariance": _TEXT,
@@ -70,7 +72,10 @@ TRIAL_FIELDS = {
     "config": _OBJECT,
     "state": Field(f"one of {', '.join(STATES)}", lambda v: v in STATES),
     "value": Field("a finite number or null", lambda v: v is None or _is_finite(v)),
-    "std": Field("a finite number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0)),
+    "std": _NOT_NEGATIVE,
+    "duration": _NOT_NEGATIVE,
+    "error": _TEXT_OR_NULL,
+    "traceback": _TEXT_OR_NULL,
 }
 MODEL_FIELDS = {
     "n": _whole(1, MAX_COUNT),
@@ -86,7 +91,8 @@ def check(state: Mapping[str, Any]) -> None:
         check_fields(trial, TRIAL_FIELDS, f"trial {number}: ")
         if (trial["state"] == "done") != (trial["value"] is not None):
             raise ValueError(f"trial {number}: it is {trial['state']} with value {trial['value']!r}")
-    if sorted(state["told"]) != [i for i, trial in enumerate(state["trials"]) if trial["state"] != "pending"]:
+    told = [i for i, trial in enumerate(state["trials"]) if trial["state"] in ("done", "failed")]
+    if sorted(state["told"]) != told:
         raise ValueError("told: it must list each trial that is done or failed, once")
 
 

@@ -42,7 +42,19 @@ class StorageError(AddTreeError):
 
 
 class NoSuccessError(AddTreeError):
-    """Every trial of a run failed."""
+    """Every trial of a run failed. `reason` is the error of the last one, and `traceback` its traceback."""
+
+    def __init__(self, message: str, reason: str | None = None, traceback: str | None = None) -> None:
+        super().__init__(message)
+        self.reason, self.traceback = reason, traceback
+
+
+class DependencyError(AddTreeError, ImportError):
+    """An optional package is not installed."""
+
+
+class WorkerError(AddTreeError):
+    """A worker process cannot start, or cannot load the objective."""
 
 
 class InterruptedRunError(AddTreeError):

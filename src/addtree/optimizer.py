@@ -2,59 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
-from addtree import _save_format, _save_schema
+from addtree import _display, _prediction, _save_format, _save_schema
 from addtree._numbers import is_whole
+from addtree._prediction import conditioned, leveled
+from addtree._settings import Settings as Settings
 from addtree._threads import Lock, one_blas_thread, synchronized
-from addtree._types import Array, Config, Mask
+from addtree._types import Array, Config
 from addtree.errors import OptionError
-from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
-from addtree.model.priors import Priors
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
-from addtree.model.transform import TransformSettings
 from addtree.search.candidates import Observed
-from addtree.search.design import DesignSettings, initial_design, next_row
-from addtree.search.policy import Policy, check_acquisition, suggest, suggest_again
+from addtree.search.design import initial_design, next_row
+from addtree.search.fallback import any_row, new_row
+from addtree.search.policy import check_acquisition, suggest, suggest_again
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Trial, TrialLog, checked_std, checked_value
-
-_log = logging.getLogger("addtree")
+from addtree.trials import Evaluation, Trial, TrialLog, checked_std, checked_value
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
 _MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
 _SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
-_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed when the search finds nothing new.
-_RANDOM_ROWS = 256  # Random rows that are tried when the search finds nothing new.
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an experiment may change and a user need not. It is not part of the stable interface, and it is not saved.
-
-    design     the initial design
-    fit        fits under inference="map"
-    mle_fit    fits under inference="mle", whose likelihood has several optima
-    priors     priors of the hyperparameters
-    transform  the output transform
-    policy     what suggestions look for; its acquisition is that of the optimizer
-    """
-
-    design: DesignSettings = DesignSettings()
-    fit: FitSettings = FitSettings()
-    mle_fit: FitSettings = FitSettings(restarts=2, warm_iterations=100)
-    priors: Priors = Priors()
-    transform: TransformSettings = TransformSettings()
-    policy: Policy = Policy()
 
 
 class Optimizer:
@@ -143,6 +118,7 @@ class Optimizer:
             raise OptionError(f"ask({n!r}): the number of trials must be a whole number, at least 1")
         return [self._ask_one() for _ in range(n)]
 
+    @one_blas_thread()
     def _ask_one(self) -> Trial:
         self._asks += 1
         config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
@@ -211,8 +187,8 @@ class Optimizer:
                 return row, surrogate
         elif self._log.done:
             return self._search(turn, elsewhere, restriction)
-        found = self._anything_new(taken, restriction, rng)
-        return (self._anything(restriction, rng) if found is None else found), surrogate
+        found = new_row(self._encoding, taken, restriction, rng)
+        return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
 
     def _search(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate]:
         """The row that the model finds best to evaluate next, and the model as it was last fitted."""
@@ -220,45 +196,36 @@ class Optimizer:
         data = self._log.observations(maximize=self.maximize)
         surrogate = model = self._fitted(data, rng)
         if restriction is not None:
-            leveled = _leveled(data.y, restriction.in_allowed_branch(data.X))
-            if leveled is not data.y:
-                data = replace(data, y=leveled)
+            y = leveled(data.y, restriction.in_allowed_branch(data.X))
+            if y is not data.y:
+                data = replace(data, y=y)
                 model = surrogate.refit(data, rng=rng)
         pending = [*self._log.pending_rows(), *elsewhere]
-        posterior = _conditioned(model, data, pending).posterior
+        posterior = conditioned(model, data, pending).posterior
         if self._policy.noisy.may_repeat(posterior, self._specification.noise):
             taken = set(self._encoding.keys(np.array(pending))) if pending else set()
         observed = Observed(self._encoding, data.X, data.y, taken, restriction)
         found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
         if found is None:
-            found = self._anything_new(taken, restriction, rng)
+            found = new_row(self._encoding, taken, restriction, rng)
         if found is None:
             found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
-        return (self._anything(restriction, rng) if found is None else found), surrogate
-
-    def _anything(self, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """A random row, whether it is taken or not."""
-        X = self._encoding.sample(1, rng)
-        return np.asarray((X if restriction is None else restriction.complete(X, rng))[0])
+        return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
 
     def _design_row(self, elsewhere: Array, restriction: Restriction | None, rng: np.random.Generator) -> Array:
         """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
         known = [*self._log.rows, *elsewhere]
         if restriction is None:
-            return np.asarray(self._design[len(known)])
+            planned = self._design[len(known)]
+            if (
+                self._log.forgotten
+            ):  # their rows are free again, and the number of trials no longer says which comes next
+                taken = self._taken(elsewhere)
+                keys = self._encoding.keys(self._design)
+                planned = next((row for row, key in zip(self._design, keys, strict=True) if key not in taken), planned)
+            return np.asarray(planned)
         X = np.array(known).reshape(len(known), self._encoding.n_columns)
         return next_row(self._encoding, X, rng, restriction)
-
-    def _anything_new(
-        self, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator
-    ) -> Array | None:
-        """A random row that is not taken; None if there is no other that agrees with the restriction."""
-        encoding = self._encoding
-        X = encoding.sample(_RANDOM_ROWS, rng)
-        if len(taken) < self.space.n_configs <= _ENUMERABLE:
-            X = rng.permutation(encoding.enumerate())
-        X = X if restriction is None else restriction.complete(X, rng)
-        return next((row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken), None)
 
     def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
         """The model, fitted again if that is due."""
@@ -271,17 +238,29 @@ class Optimizer:
 
     @synchronized
     def tell(
-        self, trial: Trial | int | Config, value: Any = None, *, std: float | None = None, failed: bool = False
+        self,
+        trial: Trial | int | Config,
+        value: Any = None,
+        *,
+        std: float | None = None,
+        failed: bool = False,
+        evaluation: Evaluation | None = None,
     ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
 
         NaN and infinite values count as failures.
 
-        std  the standard error of this value if it is known, such as that of a mean over folds; it adds to the noise
+        std         the standard error of this value if known, such as that of a mean over folds; it adds to the noise
+        evaluation  how long the evaluation took, and why it failed, for the record
         """
         number, error = None if failed else checked_value(value), checked_std(std)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, number, error)
+        return self._log.tell(asked, number, error, evaluation)
+
+    @synchronized
+    def forget(self, trial: Trial | int) -> None:
+        """Remove a pending trial that is no longer being evaluated. Its configuration may be suggested again."""
+        self._log.forget(self._log.find_pending(trial))
 
     # ------------------------------------------------------------------ what is known
 
@@ -299,17 +278,58 @@ class Optimizer:
 
     @synchronized
     @one_blas_thread()
-    def recommend(self) -> Trial:
-        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy."""
-        best, data = self.best, self._log.observations(maximize=self.maximize)
+    def recommend(self, among: Collection[int] | None = None) -> Trial:
+        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy.
+
+        among  ids of the trials that may be recommended; by default all
+        """
+        best, data = self._log.best(among, maximize=self.maximize), self._log.observations(maximize=self.maximize)
         if self._specification.noise == 0 and not data.std.any():
             return best
-        surrogate = _conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
+        surrogate = self._model(data)
         if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
             return best
-        done = self._log.done
+        done = [trial for trial in self._log.done if among is None or trial.id in among]
         rows = self._encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
+
+    @synchronized
+    @one_blas_thread()
+    def predict(self, config: Config, *, observed: bool = False) -> tuple[float, float]:
+        """Mean and standard deviation at a configuration, in the units of the values told.
+
+        They are those of the function, or of an observation, noise included.
+        """
+        row, data = self._encoding.encode([self.space.validate(config)])[0], self._checked_observations()
+        mean, std = _prediction.predict(self._model(data), data, row, observed=observed)
+        return (-mean if self.maximize else mean), std
+
+    @synchronized
+    @one_blas_thread()
+    def expected_gain(self) -> float:
+        """By how much the next evaluation is expected to improve on the best so far, in the units of the values told.
+
+        It is the expected improvement at the best candidate. Stop when it is below what an evaluation is worth to you.
+        A model of few trials is often too sure of itself, so wait until the gain stays small for several trials.
+        """
+        data, rng = self._checked_observations(), self._rng(self._asks + 1)
+        observed = Observed(self._encoding, data.X, data.y, self._log.taken, None)
+        return _prediction.expected_gain(self._policy, self._model(data), observed, rng)
+
+    def _checked_observations(self) -> Observations:
+        """The observations, or an error that says that there are none."""
+        self._log.best(maximize=self.maximize)
+        return self._log.observations(maximize=self.maximize)
+
+    def _model(self, data: Observations) -> Surrogate:
+        """The model of all observations, without pending trials."""
+        return conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
+
+    def __repr__(self) -> str:
+        return _display.text("Optimizer", self)
+
+    def _repr_html_(self) -> str:
+        return _display.html("Optimizer", self)
 
     # ------------------------------------------------------------------ save and load
 
@@ -362,23 +382,3 @@ class Optimizer:
             self._surrogate = Surrogate.from_dict(
                 model, self._specification, self._kernel, data, settings=self._fit_settings
             )
-
-
-def _conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Array]) -> Surrogate:
-    """A model with the observations told since it was fitted, and with pending rows at their own means."""
-    n = surrogate.n_fitted
-    if len(data) > n:
-        surrogate = surrogate.condition(data[n:])
-    return surrogate.expect(np.array(pending)) if len(pending) else surrogate
-
-
-def _leveled(y: Array, inside: Mask) -> Array:
-    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
-
-    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
-    of a bad branch apart. The offset of a branch carries no other information.
-    """
-    if inside.all() or not inside.any():
-        return y
-    gap = float(np.min(y[inside]) - np.min(y[~inside]))
-    return np.where(inside, y, y + gap) if gap > 0.0 else y

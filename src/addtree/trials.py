@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -24,15 +24,30 @@ State: TypeAlias = Literal["pending", "done", "failed"]
 _HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """How the evaluation of a trial went.
+
+    duration   seconds that it took, or None if nobody measured it
+    error      why it failed, in one line that names file and line, or None
+    traceback  the traceback of the exception that it raised, or None
+    """
+
+    duration: float | None = None
+    error: str | None = None
+    traceback: str | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Trial:
     """A configuration that was asked for or told.
 
-    id     its number in the run, from 0
-    state  "pending", "done" or "failed"
-    value  the value told, if it is done
-    std    the standard error that was told with it
-    run    the id of the run that it belongs to
+    id          its number in the run, from 0
+    state       "pending", "done" or "failed"
+    value       the value told, if it is done
+    std         the standard error that was told with it
+    run         the id of the run that it belongs to
+    evaluation  how long the evaluation took, and why it failed: `duration`, `error` and `traceback`
     """
 
     id: int
@@ -41,6 +56,7 @@ class Trial:
     value: float | None = None
     std: float | None = None
     run: str = field(default="", compare=False)
+    evaluation: Evaluation = field(default=Evaluation(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_config", dict(self._config))
@@ -49,6 +65,21 @@ class Trial:
     def config(self) -> dict[str, Any]:
         """The active parameters and their values; a new dict at each access."""
         return dict(self._config)
+
+    @property
+    def duration(self) -> float | None:
+        """The seconds that the evaluation took, or None if nobody measured it."""
+        return self.evaluation.duration
+
+    @property
+    def error(self) -> str | None:
+        """Why the trial failed, in one line that names file and line, or None."""
+        return self.evaluation.error
+
+    @property
+    def traceback(self) -> str | None:
+        """The traceback of the exception that the objective raised, or None."""
+        return self.evaluation.traceback
 
     def __hash__(self) -> int:
         return hash((self.run, self.id))
@@ -60,9 +91,10 @@ class Trial:
 class TrialLog:
     """The trials of a run, with their encoded rows.
 
-    run    the id of the run, which its trials carry
-    told   ids of the trials with a result, in the order they were told
-    taken  keys of the rows of all trials
+    run        the id of the run, which its trials carry
+    told       ids of the trials with a result, in the order they were told
+    taken      keys of the rows of all trials
+    forgotten  ids of the trials that were removed; no later trial has such an id
     """
 
     def __init__(self, encoding: Encoding) -> None:
@@ -70,6 +102,7 @@ class TrialLog:
         self.run = os.urandom(8).hex()
         self.told: list[int] = []
         self.taken: set[bytes] = set()
+        self.forgotten: set[int] = set()
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
 
@@ -97,7 +130,7 @@ class TrialLog:
 
     def expect(self, config: Config) -> Trial:
         """Add a valid configuration as a pending trial."""
-        return self._add(Trial(len(self._trials), config, run=self.run))
+        return self._add(Trial(len(self._trials) + len(self.forgotten), config, run=self.run))
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
@@ -106,12 +139,24 @@ class TrialLog:
         self.taken.update(self._encoding.keys(row))
         return trial
 
-    def tell(self, trial: Trial, value: float | None, std: float | None = None) -> Trial:
+    def forget(self, trial: Trial) -> None:
+        """Remove a pending trial."""
+        del self._trials[trial.id], self._rows[trial.id]
+        self.forgotten.add(trial.id)
+        self.taken = set(self._encoding.keys(np.array(self.rows))) if self._rows else set()
+
+    def tell(
+        self, trial: Trial, value: float | None, std: float | None = None, evaluation: Evaluation | None = None
+    ) -> Trial:
         """Record the value of a pending trial, or None if it failed. NaN and infinite values count as failures."""
         if value is not None and not math.isfinite(value):
             _log.warning("trial %d has value %r; it is recorded as failed", trial.id, value)
             value = None
         told = replace(trial, state="failed") if value is None else replace(trial, state="done", value=value, std=std)
+        told = replace(told, evaluation=evaluation or Evaluation())
+        _log.debug(
+            "trial %d is %s: value %r, duration %r s, %r", told.id, told.state, value, told.duration, told.config
+        )
         self._trials[told.id] = told
         self.told.append(told.id)
         return told
@@ -124,6 +169,8 @@ class TrialLog:
                 "or tell its configuration: tell(trial.config, value)"
             )
         number = trial.id if isinstance(trial, Trial) else trial
+        if is_whole(number) and int(number) in self.forgotten:
+            raise TrialError(f"trial {number} was forgotten; tell its configuration instead: tell(config, value)")
         if not is_whole(number) or int(number) not in self._trials:
             raise TrialError(
                 f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
@@ -146,11 +193,12 @@ class TrialLog:
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         return Observations(X, np.where(np.isnan(y), worst, y), np.array([trial.std or 0.0 for trial in told]))
 
-    def best(self, *, maximize: bool) -> Trial:
-        """The trial with the best value; of several, the first asked for."""
-        done = [trial for trial in self._trials.values() if trial.state == "done"]
+    def best(self, among: Collection[int] | None = None, *, maximize: bool) -> Trial:
+        """The trial with the best value, among those with these ids or all; of several, the first asked for."""
+        done = [t for t in self._trials.values() if t.state == "done" and (among is None or t.id in among)]
         if not done:
-            raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed)")
+            last = next((f"; the last with: {e}" for i in self.told[::-1] if (e := self._trials[i].error)), "")
+            raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed{last})")
         pick = max if maximize else min
         return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
 
@@ -158,8 +206,9 @@ class TrialLog:
 
     def to_dict(self) -> dict[str, Any]:
         """The log, for JSON."""
-        trials = [{"config": t.config, "state": t.state, "value": t.value, "std": t.std} for t in self.all]
-        return {"run": self.run, "trials": trials, "told": self.told}
+        trials = {t.id: _to_dict(t) for t in self.all}
+        numbers = range(len(trials) + len(self.forgotten))
+        return {"run": self.run, "trials": [trials.get(i, _FORGOTTEN) for i in numbers], "told": self.told}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any], encoding: Encoding) -> TrialLog:
@@ -167,14 +216,29 @@ class TrialLog:
         log = cls(encoding)
         log.run = form["run"] or log.run
         for number, saved in enumerate(form["trials"]):
+            if saved["state"] == "forgotten":
+                log.forgotten.add(number)
+                continue
             try:
                 config = encoding.space.validate(saved["config"])
             except ConfigError as error:
                 raise ConfigError(f"trial {number}: {error}") from None
-            value, std = (None if saved[key] is None else float(saved[key]) for key in ("value", "std"))
-            log._add(Trial(number, config, saved["state"], value, std, log.run))
+            value, std, duration = (
+                None if saved[key] is None else float(saved[key]) for key in ("value", "std", "duration")
+            )
+            evaluation = Evaluation(duration, saved["error"], saved["traceback"])
+            log._add(Trial(number, config, saved["state"], value, std, log.run, evaluation))
         log.told = [int(i) for i in form["told"]]
         return log
+
+
+_NO_RESULT: dict[str, Any] = {"value": None, "std": None, "duration": None, "error": None, "traceback": None}
+# A forgotten trial keeps its place in the list, because the place of a trial is its id.
+_FORGOTTEN: dict[str, Any] = {"config": {}, "state": "forgotten", **_NO_RESULT}
+
+
+def _to_dict(trial: Trial) -> dict[str, Any]:
+    return {"config": trial.config, "state": trial.state, **{key: getattr(trial, key) for key in _NO_RESULT}}
 
 
 def checked_value(value: Any) -> float:

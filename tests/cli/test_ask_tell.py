@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import optuna
 import pytest
 from optuna.trial import TrialState
 
@@ -93,3 +94,32 @@ def test_initial_configurations_are_suggested_first(
     for expected, options in ((0.25, ["--space", file]), (0.75, [])):
         assert addtree("suggest", "lab", *options, monkeypatch=monkeypatch) == 0
         assert json.loads(capsys.readouterr().out)["config"] == {"x": expected}
+
+
+def test_noise_and_standard_errors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first value is lucky, and its standard error says so."""
+    create = ["suggest", "lab", "--space", "space.json", "--seed", "0", "--noise", "0"]
+    assert addtree(*create, monkeypatch=monkeypatch) == 0
+    assert addtree("tell", "lab", "0", "-1.0", "--std", "3.0", monkeypatch=monkeypatch) == 0
+    for number in range(1, 12):
+        assert addtree("suggest", "lab", monkeypatch=monkeypatch) == 0
+        assert addtree("tell", "lab", str(number), str(0.1 * number), monkeypatch=monkeypatch) == 0
+    assert trials("lab")[0].user_attrs["addtree:std"] == 3.0
+    capsys.readouterr()
+    for options, expected in (([], 0), (["--recommended"], 1)):
+        assert addtree("best", "lab", "--json", *options, monkeypatch=monkeypatch) == 0
+        assert json.loads(capsys.readouterr().out)["id"] == expected
+    assert addtree("suggest", "lab", "--noise", "0.5", monkeypatch=monkeypatch) == 0
+    with storage_at("addtree.db") as storage:
+        assert optuna.load_study(study_name="lab", storage=storage).user_attrs["addtree:noise"] == 0.5
+
+
+@pytest.mark.parametrize("std", ["-1", "nan", "inf", "much"])
+def test_an_impossible_standard_error_is_refused(
+    std: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree("tell", "lab", "0", "0.5", "--std", std, monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err.startswith("addtree: ")
+    assert trials("lab")[0].state == TrialState.RUNNING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,8 @@ def test_a_foreign_study_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     "option",
     [
         ["--seed", "-1"],
+        ["--noise", "-1"],
+        ["--noise", "nan"],
         ["--seed", "0.5"],
         ["--timeout", "-1"],
         ["--timeout", "nan"],
@@ -208,3 +211,34 @@ def test_initial_configurations_are_run_once(workers: str, monkeypatch: pytest.M
     params = [t.params for t in finished()]
     assert [sum(p.get("x") == x and p["model"] == "a" for p in params) for x in (0.5, 0.25)] == [1, 1]
     assert sum(p.get("k") == 7 for p in params) == 1
+
+
+NOISY = """
+import random
+import addtree as at
+space = at.Space(arm=at.Categorical([0, 1, 2, 3]))
+rng = random.Random(0)
+def objective(config): return 0.5 * config["arm"] + rng.gauss(0, 0.3)
+"""
+
+
+@pytest.mark.parametrize(("text", "option"), [(NOISY, ["--noise", "0.3"]), (NOISY + "noise = 0.3\n", [])])
+def test_declared_noise_is_kept_and_repeats_the_best(
+    text: str, option: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task(text)
+    assert addtree("run", file, "--trials", "20", "--seed", "0", *option, monkeypatch=monkeypatch) == 0
+    assert addtree("run", file, "--trials", "30", monkeypatch=monkeypatch) == 0
+    arms = [trial.params["arm"] for trial in finished()]
+    assert max(range(4), key=arms.count) == 0
+    with storage_at("addtree.db") as storage:
+        assert optuna.load_study(study_name="task", storage=storage).user_attrs["addtree:noise"] == 0.3
+    capsys.readouterr()
+    assert addtree("best", "--recommended", "--json", monkeypatch=monkeypatch) == 0
+    assert json.loads(capsys.readouterr().out)["config"] == {"arm": 0}
+
+
+def test_the_option_overrides_the_noise_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_task(NOISY + "noise = 0.3\n")
+    assert addtree("run", file, "--trials", "4", "--noise", "0", monkeypatch=monkeypatch) == 0
+    assert sorted(trial.params["arm"] for trial in finished()) == [0, 1, 2, 3]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import addtree as at
+from addtree.trials import Evaluation
 from tests.fuzz.mutations import mutate_bytes, mutate_document, to_bytes, to_object
 
 SAVES = Path(__file__).parents[1] / "data" / "saves"
@@ -78,6 +79,9 @@ def saved_states():
             for i in range(8):
                 value = math.nan if i == 5 else (i - 3.5) ** 2
                 optimizer.tell(optimizer.ask(), value, std=0.5 if i == 2 else None)
+            failure = Evaluation(0.5, "ValueError: no (train.py, line 3, in f)", "Traceback ...")
+            optimizer.tell(optimizer.ask(), failed=True, evaluation=failure)
+            optimizer.forget(optimizer.ask())
             optimizer.ask()
             optimizer.save(path)
             states.append(json.loads(path.read_text()))

@@ -24,6 +24,7 @@ PUBLIC_MODULES = (
     "addtree.problems",
     "addtree.optuna",
     "addtree.configspace",
+    "addtree.sklearn",
     "addtree.report",
     "addtree.report.plots",
 )

@@ -156,6 +156,12 @@ def test_the_variable_number_of_layers(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "layers.html").exists()
 
 
+def test_the_search_of_a_pipeline(capsys: pytest.CaptureFixture[str]) -> None:
+    search = example("sklearn_search").main(8, 200)
+    assert len(search.cv_results_["params"]) == 8
+    assert "in cross-validation" in capsys.readouterr().out
+
+
 def test_the_flaky_worker_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flaky = example("flaky_worker")
     first = flaky.main(15, tmp_path / "state.json")

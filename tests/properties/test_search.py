@@ -23,16 +23,16 @@ def separable(space):
 
 
 def brute_force(view, k, encoding, acquisition):
-    """The best configuration of a finite space by trying all, each the sum of its active terms' own acquisitions."""
+    """The best configuration of a finite space by trying all, each the sum of its components' own acquisitions."""
     X = encoding.enumerate()
     active = k.rows(X).active
     total = np.zeros(len(X))
-    for t, term in enumerate(k.terms):
-        on = np.flatnonzero(active[:, t])
+    for terms in k.components:
+        on = np.flatnonzero(active[:, terms[0]])
         counted = np.zeros((len(on), len(k.terms)), dtype=bool)
-        counted[:, t] = True
+        counted[:, terms] = True
         mean, variance, _ = view.moments(X[on], counted)(X[on])
-        dimension = np.full(len(on), float(max(1, len(term.columns))))
+        dimension = np.full(len(on), float(max(1, len(k.terms[terms[0]].columns))))
         total[on] += acquisition(dimension)(mean, variance)[0]
     return X, total
 

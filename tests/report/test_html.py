@@ -96,7 +96,7 @@ def test_the_trust_and_the_optima_are_in_words() -> None:
     assert trust.verdict in page.text
     assert f"{trust.coverage_95:.0%} inside their 95 % intervals" in page.text
     assert [choice.choice for choice in choices] == ["x1", "x2", "x3"]
-    assert "x2 where x1 = 0" in page.text
+    assert "x2 when x1=0" in page.text
     for choice in choices:
         for option in choice.options:
             assert option.verdict in page.text

@@ -20,7 +20,7 @@ def test_it_says_what_was_found_and_why() -> None:
     assert "options, compared with the average of all options" in text
     assert report.learned.trust.verdict in text
     assert "how good can each branch get?" in text
-    assert "  x2 where x1 = 0\n" in text
+    assert "  x2 when x1=0\n" in text
     for choice in report.learned.optima:
         for option in choice.options:
             assert option.verdict in text

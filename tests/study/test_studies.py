@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.storages import InMemoryStorage
@@ -12,7 +14,8 @@ from optuna.trial import TrialState
 from addtree import Choice, Real, Space
 from addtree.errors import OptionError, StudyError
 from addtree.optuna import AddTreeSampler
-from addtree.study.studies import find_study, load_study, open_study, progress, space_of
+from addtree.study.studies import find_study, load_study, open_study, progress, recommended_trial, space_of
+from addtree.study.task import suggest_config
 
 SPACE = Space(x=Real(-1, 1), model=Choice(a=Space(), b=Space(y=Real(0, 1))))
 
@@ -140,3 +143,51 @@ def test_a_damaged_space_says_so(stored: Any) -> None:
         with pytest.raises(StudyError, match="the stored space of study 's' is damaged"):
             use()
     assert progress(find_study(storage, "s")).finished == 0
+
+
+def test_a_study_keeps_the_noise_that_was_declared_last() -> None:
+    storage = InMemoryStorage()
+    study = open_study(storage, "s", SPACE, noise=0.1)
+    assert study.user_attrs["addtree:noise"] == 0.1
+    load_study(storage, "s")
+    open_study(storage, "s", SPACE)
+    assert study.user_attrs["addtree:noise"] == 0.1
+    load_study(storage, "s", noise=0.2)
+    assert study.user_attrs["addtree:noise"] == 0.2
+    open_study(storage, "s", SPACE, noise=0)
+    assert study.user_attrs["addtree:noise"] == 0.0
+
+
+@pytest.mark.parametrize("noise", [-1.0, float("nan"), "0.1"])
+def test_bad_noise_is_refused_before_anything_is_stored(noise: Any) -> None:
+    storage = InMemoryStorage()
+    with pytest.raises(OptionError, match=r"noise=.* must be None"):
+        open_study(storage, "s", SPACE, noise=noise)
+    assert optuna.get_all_study_names(storage) == []
+    study = open_study(storage, "s", SPACE)
+    study.set_user_attr("addtree:noise", noise)
+    for load in (load_study, lambda storage, name: open_study(storage, name, SPACE)):
+        with pytest.raises(StudyError, match=r"study 's' has a bad stored noise: .* --noise SD"):
+            load(storage, "s")
+    load_study(storage, "s", noise=0.1)  # repairs it
+
+
+def test_the_stored_noise_decides_what_is_recommended() -> None:
+    """One value was lucky. Without noise it counts, with noise it does not."""
+    rng = np.random.default_rng(0)
+    configs = sorted((SPACE.sample(rng) for _ in range(30)), key=lambda config: -abs(config["x"]))
+    recommended = {}
+    for noise in (0.0, 0.5):
+        storage = InMemoryStorage()
+        open_study(storage, "s", SPACE, seed=0, noise=noise)
+        study = load_study(storage, "s")
+        for number, config in enumerate(configs):
+            study.enqueue_trial(config)
+            study.optimize(partial(_value, lucky=number == 0), n_trials=1)
+        recommended[noise] = recommended_trial(study).number
+    assert recommended[0.0] == 0 != recommended[0.5]
+
+
+def _value(trial: optuna.Trial, *, lucky: bool) -> float:
+    value = suggest_config(trial, SPACE)["x"] ** 2
+    return -0.5 if lucky else value

@@ -15,7 +15,7 @@ import pytest
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.errors import ObjectiveError, TaskError
-from addtree.study.task import Task, load_space, load_task, suggest_config
+from addtree.study.task import SpaceFile, Task, load_space, load_task, suggest_config
 
 SPACE = Space(
     x=Real(1e-3, 1, log=True),
@@ -117,8 +117,8 @@ def test_a_space_is_read_from_python_and_from_json(tmp_path: Path) -> None:
     python, stored = tmp_path / "some_space.py", tmp_path / "space.json"
     python.write_text("import addtree as at\nspace = at.Space(x=at.Real(0, 1))\n")
     stored.write_text(json.dumps(SPACE.to_dict()))
-    assert load_space(python) == (Space(x=Real(0, 1)), ())
-    assert load_space(stored) == (SPACE, ())
+    assert load_space(python) == SpaceFile(Space(x=Real(0, 1)))
+    assert load_space(stored) == SpaceFile(SPACE)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ TEXT = (
 def test_the_configurations_to_evaluate_first_are_read(tmp_path: Path) -> None:
     file = tmp_path / "task_with_initial.py"
     file.write_text(TEXT + "initial = [{'x': 0.5, 'k': 3}, {'k': 4}]\n")
-    assert load_task(file).initial == load_space(file)[1] == ({"x": 0.5, "k": 3}, {"k": 4})
+    assert load_task(file).initial == load_space(file).initial == ({"x": 0.5, "k": 3}, {"k": 4})
     by_run = tmp_path / "by_run_with_initial.py"
     by_run.write_text("def objective(trial): return 0.0\ninitial = [{'any': 'thing'}]\n")
     assert load_task(by_run).initial == ({"any": "thing"},)
@@ -163,4 +163,19 @@ def test_a_wrong_list_of_them_is_named_with_its_file(initial: str, message: str,
     file.write_text(TEXT + f"initial = {initial}\n")
     for load in (load_task, load_space):
         with pytest.raises(TaskError, match=rf"task_with_wrong_initial\.py: .*{message}"):
+            load(file)
+
+
+def test_declared_noise_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "task_with_noise.py"
+    file.write_text(TEXT + "noise = 0.25\n")
+    assert load_task(file).noise == load_space(file).noise == 0.25
+
+
+@pytest.mark.parametrize("noise", ["-1.0", "'0.1'", "len"])
+def test_wrong_noise_is_named_with_its_file(noise: str, tmp_path: Path) -> None:
+    file = tmp_path / "task_with_wrong_noise.py"
+    file.write_text(TEXT + f"noise = {noise}\n")
+    for load in (load_task, load_space):
+        with pytest.raises(TaskError, match=r"task_with_wrong_noise\.py: noise=.* rename `noise`"):
             load(file)

@@ -21,8 +21,9 @@ from addtree._optuna.trials import (
     is_feasible,
     objective_value,
     published,
+    standard_error,
 )
-from addtree.errors import ConfigError
+from addtree.errors import ConfigError, TrialError
 from addtree.optimizer import Optimizer
 from addtree.search.design import DesignSettings
 from addtree.space.restriction import Restriction
@@ -39,12 +40,14 @@ class Settings:
     seed              the seed of every random number
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
+    noise             the standard deviation of repeated evaluations; None to learn it
     """
 
     space: Space | None
     seed: int
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
+    noise: float | None = None
 
 
 class StudyModel:
@@ -75,7 +78,9 @@ class StudyModel:
             n_initial, n_design = 1, n_startup
         else:
             n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
-        self._optimizer = Optimizer(space, seed=self._settings.seed, n_initial=max(n_initial, 1))
+        settings = self._settings
+        self._optimizer = Optimizer(space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1))
+        self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
         self._startup = StartupDesign(encoding, n_design)
         self._scoring = Scoring(self._sign)
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
@@ -97,9 +102,18 @@ class StudyModel:
         for trial in sorted(new, key=lambda trial: trial.number):
             config = self._config(trial, exact_params(trial))
             if config is not None:
-                score = self._scoring.score(trial)
-                self._optimizer.tell(config, score, failed=score is None)
+                self._tell(trial, config)
                 self._startup.add(config)
+
+    def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
+        """Tell the optimizer what a finished trial is worth."""
+        score, feasible, std = self._scoring.score(trial), is_feasible(trial), None
+        if feasible:  # The score of another trial is not its value.
+            with suppress(TrialError):  # The sampler raised this error when the trial ended.
+                std = standard_error(trial)
+        told = self._optimizer.tell(config, score, std=std, failed=score is None)
+        if feasible and told.state == "done" and trial.state == TrialState.COMPLETE:
+            self._told[told.id] = trial
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
@@ -110,6 +124,10 @@ class StudyModel:
                 self._warned = True
                 _log.warning("trial %d is left out (later ones without a warning): %s", trial.number, error)
             return None
+
+    def recommend(self) -> FrozenTrial | None:
+        """The complete feasible trial with the best mean under the model; None if the model knows none."""
+        return self._told[self._optimizer.recommend(self._told.keys()).id] if self._told else None
 
     # ------------------------------------------------------------------ suggesting
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import zlib
@@ -18,9 +19,10 @@ from addtree._optuna.independent import draw_value, nearest_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
 from addtree._types import Config
 from addtree.errors import OptionError
+from addtree.model.specification import Specification
 from addtree.space.space import Space
 
 _MAX_ATTEMPTS = 5
@@ -38,11 +40,14 @@ class AddTreeSampler(BaseSampler):
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
+    noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
+                      value, None to learn it. Under noise, the same parameters may be suggested again
 
     A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
     counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
     worse. Until there is a feasible trial, the sampler minimises the sum of the violations. The trials that other
-    workers run are taken into account.
+    workers run are taken into account. A trial may carry the standard error of its value as the user attribute
+    "addtree:std".
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -63,6 +68,7 @@ class AddTreeSampler(BaseSampler):
         seed: int | None = None,
         n_startup_trials: int = 10,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        noise: float | None = None,
         initial: Sequence[Config] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
@@ -72,7 +78,8 @@ class AddTreeSampler(BaseSampler):
         if seed is not None and seed < 0:
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial))
+        Specification(noise=noise)  # raises if the noise is impossible
+        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._state: StudyState | None = None
@@ -145,7 +152,8 @@ class AddTreeSampler(BaseSampler):
         return draw_value(param_distribution, counts, self._rng(trial, purpose))
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Evaluate the constraints and store them with the trial."""
+        """Evaluate the constraints and store them with the trial. An impossible standard error raises."""
+        standard_error(trial)
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
         constraints = [float(constraint) for constraint in self._constraints_func(trial)]
@@ -154,6 +162,20 @@ class AddTreeSampler(BaseSampler):
                 f"constraints_func returned {constraints!r} for trial {trial.number}; a constraint must not be NaN"
             )
         study._storage.set_trial_system_attr(trial._trial_id, "constraints", constraints)
+
+    def recommend(self, study: Study) -> FrozenTrial:
+        """The complete trial with the best mean under the model: a safer choice than `study.best_trial` under noise.
+
+        It is a pure query: it changes no later suggestion. The answer depends only on the trials of the study and on
+        the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
+        feasible.
+        """
+        self._raise_error_if_multi_objective(study)
+        best = study.best_trial
+        state = StudyState(study, self._settings)
+        state.refresh(study)
+        recommended = None if state.model is None else state.model.recommend()
+        return best if recommended is None else copy.deepcopy(recommended)
 
     def _state_for(self, study: Study, trial: FrozenTrial) -> StudyState:
         """What is known about the study at the beginning of the trial."""

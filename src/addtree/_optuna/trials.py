@@ -14,9 +14,14 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._numbers import MAX_EXACT, as_float, is_whole
+from addtree.errors import TrialError
+from addtree.trials import checked_std
 
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""
+
+STD = "addtree:std"
+"""User attribute of a trial: the standard error of its value, if that is known."""
 
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
 _PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
@@ -94,6 +99,14 @@ def objective_value(trial: FrozenTrial) -> float | None:
         value = trial.intermediate_values[max(trial.intermediate_values)]
         return value if math.isfinite(value) else None
     return None
+
+
+def standard_error(trial: FrozenTrial) -> float | None:
+    """The standard error of a trial's value, or a TrialError if the trial has one that is impossible."""
+    try:
+        return checked_std(trial.user_attrs.get(STD))
+    except TrialError as error:
+        raise TrialError(f"user attribute {STD!r} of trial {trial.number}: {error}") from None
 
 
 def is_feasible(trial: FrozenTrial) -> bool:

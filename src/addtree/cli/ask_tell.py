@@ -12,12 +12,14 @@ import optuna
 import typer
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree.cli.options import DEFAULT_STORAGE, Maximize, StorageUrl, StudyName
+from addtree._optuna.trials import STD
+from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl, StudyName
 from addtree.errors import StudyError
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study, load_study, open_study, space_of
 from addtree.study.task import load_space, suggest_config
 from addtree.study.tickets import live_owner, withdraw
+from addtree.trials import checked_std
 
 
 def suggest(
@@ -29,16 +31,18 @@ def suggest(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Makes the suggestions reproducible; used together with --space.")
     ] = None,
+    noise: Noise = None,
     maximize: Maximize = False,
 ) -> None:
     """Print a configuration to try and its id, as one line of JSON; report its value with `addtree tell`."""
-    declared, initial = (None, ()) if space is None else load_space(space)
+    file = None if space is None else load_space(space)
     with storage_at(storage) as opened:
-        if declared is not None:
-            loaded = open_study(opened, study, declared, seed=seed, maximize=maximize, initial=initial)
+        if file is not None:
+            noise, initial = file.noise if noise is None else noise, file.initial
+            loaded = open_study(opened, study, file.space, seed=seed, maximize=maximize, noise=noise, initial=initial)
         else:
-            loaded = load_study(opened, study)
-            declared = space_of(loaded)
+            loaded = load_study(opened, study, noise=noise)
+        declared = space_of(loaded)
         if declared is None:
             raise StudyError(f"study {study!r} has no declared space to suggest from; create one with --space FILE")
         trial = optuna.Trial(loaded, opened.create_new_trial(loaded._study_id))
@@ -55,12 +59,13 @@ def tell(
     trial: Annotated[int, typer.Argument(help="The id that `addtree suggest` printed.")],
     value: Annotated[str | None, typer.Argument(help="The value of the configuration.")] = None,
     storage: StorageUrl = DEFAULT_STORAGE,
+    std: Annotated[float | None, typer.Option(help="The standard error of the value, if it is known.")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="The experiment gave no value.")] = False,
 ) -> None:
     """Report the value of a suggested configuration."""
     if (value is None) != failed:
         raise StudyError(f"tell {study} {trial}: give either a value or --failed")
-    number = None if value is None else _parse(value)
+    number, std = None if value is None else _parse(value), checked_std(std)
     with storage_at(storage) as opened:
         loaded = find_study(opened, study)
         known = {t.number: t for t in loaded.get_trials(deepcopy=False)}
@@ -69,6 +74,8 @@ def tell(
             if number is None:
                 loaded.tell(trial, state=TrialState.FAIL)
             else:
+                if std is not None:
+                    opened.set_trial_user_attr(known[trial]._trial_id, STD, std)
                 loaded.tell(trial, number)
         except (optuna.exceptions.UpdateFinishedTrialError, ValueError) as error:  # somebody told it at this moment
             raise StudyError(f"trial {trial} of study {study!r}: {error}; tell each suggested trial once") from None

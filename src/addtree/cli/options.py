@@ -15,4 +15,10 @@ StudyName = Annotated[str, typer.Argument(help="The name of the study.")]
 AnyStudyName = Annotated[
     str | None, typer.Argument(help="The name of the study; not needed if the storage has only one.")
 ]
+Noise = Annotated[
+    float | None,
+    typer.Option(
+        min=0, help="Standard deviation of repeated evaluations; by default it is learned. The study keeps it."
+    ),
+]
 Maximize = Annotated[bool, typer.Option("--maximize", help="Look for the largest value.")]

@@ -18,7 +18,7 @@ from addtree.cli.display import Terminal
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
 from addtree.errors import StorageError, StudyError
 from addtree.study.storage import storage_at
-from addtree.study.studies import find_study, progress, study_names
+from addtree.study.studies import find_study, load_study, progress, recommended_trial, study_names
 from addtree.study.tickets import ERROR, is_lost
 
 
@@ -37,14 +37,19 @@ def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) ->
 def best(
     study: AnyStudyName = None,
     storage: StorageUrl = DEFAULT_STORAGE,
+    recommended: Annotated[
+        bool, typer.Option("--recommended", help="Show the trial with the best mean under the model instead.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Show the best configuration so far."""
+    """Show the trial with the best value so far; a recommended one is safer if values are noisy."""
     with storage_at(storage) as opened:
         loaded = find_study(opened, study)
         trial = progress(loaded).best
-    if trial is None:
-        raise StudyError(f"study {loaded.study_name!r} has no value yet")
+        if trial is None:
+            raise StudyError(f"study {loaded.study_name!r} has no value yet")
+        if recommended:
+            trial = recommended_trial(load_study(opened, loaded.study_name))
     if as_json:
         print(json.dumps({"id": trial.number, "value": trial.value, "config": trial.params}))
         return

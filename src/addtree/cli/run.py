@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from addtree.cli.display import print_summary, progress_bar
-from addtree.cli.options import DEFAULT_STORAGE, Maximize, StorageUrl
+from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl
 from addtree.errors import InterruptedRunError, OptionError
 from addtree.study import supervisor
 
@@ -25,12 +25,13 @@ def run(
     study: Annotated[str | None, typer.Option(help="Name of the study; by default, the name of the file.")] = None,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no trial starts.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the run of one worker reproducible.")] = None,
+    noise: Noise = None,
     maximize: Maximize = False,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
     if timeout is not None and math.isnan(timeout):
         raise OptionError("--timeout nan is not a number of seconds")
-    job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize)
+    job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise)
     try:
         with progress_bar(trials) as on_progress:
             result = supervisor.run(job, on_progress)

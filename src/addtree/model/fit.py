@@ -58,7 +58,7 @@ class FitSettings:
     max_rows: int | None = 2000
     restarts: int = 0
     iterations: int = 100
-    warm_iterations: int = 20
+    warm_iterations: int = 12
     growth: int = 10
     max_appended: int = 100
     fresh_iterations: int = 30

@@ -60,7 +60,8 @@ def _make_record(space: Space, position: int, trial: Any) -> Record:
         config = space.validate(config)
         if finite is None:
             raise TrialError(f"trial {number} is done but its value is {value!r}; give a number, or state 'failed'")
-    return Record(number, dict(config), state, finite, got.get("error"), got.get("seconds"))
+    seconds = got.get("seconds") or getattr(trial, "duration", None)
+    return Record(number, dict(config), state, finite, got.get("error"), seconds)
 
 
 def encode_records(encoding: Encoding, trials: Iterable[Record]) -> Array:

@@ -1,4 +1,4 @@
-"""Studies: an Optuna study that stores its space and its seed, and the progress that it has made."""
+"""Studies: an Optuna study that stores its space, its seed and its noise, and the progress that it has made."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._numbers import is_whole
 from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
+from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
 from addtree.space.space import Space
 from addtree.study.tickets import ERROR, is_lost
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
+_NOISE = "addtree:noise"  # user attribute of a study: the standard deviation of repeated evaluations, if declared
 _INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
 _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose objective asks for its parameters itself
 
@@ -37,17 +39,21 @@ def open_study(
     *,
     seed: int | None = None,
     maximize: bool = False,
+    noise: float | None = None,
     initial: Sequence[Config] = (),
 ) -> optuna.Study:
     """Load the study of this name, or create it if there is none.
 
     Raises a StudyError if the study exists with another space or direction, and an OptionError if an argument cannot be
-    stored; nothing is stored in either case. The seed of an existing study is used unless another one is given.
+    stored; nothing is stored in either case. The seed and the noise of an existing study are used unless others are
+    given; a study keeps the noise that was given last.
 
     space    the declared space; None for define-by-run
+    noise    the standard deviation of repeated evaluations; None to learn it if none was declared before
     initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
     _check_seed(seed)
+    Specification(noise=noise)  # raises if the noise is impossible
     text = _space_text(space)
     for stored in (name, *(space.variables if space is not None else ())):
         _check_text(stored)
@@ -62,11 +68,12 @@ def open_study(
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
+    _store_noise(study, noise)
     if space is not None and initial:
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
     # Equal spaces may differ in order; the study keeps the order that it was created with.
     seed = _stored_seed(study) if seed is None else seed
-    study.sampler = AddTreeSampler(space_of(study), seed=seed, initial=initial)
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_stored_noise(study), initial=initial)
     return study
 
 
@@ -88,12 +95,25 @@ def find_study(storage: BaseStorage, name: str | None) -> optuna.Study:
     return study
 
 
-def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
-    """Load an existing study to continue it with its stored space and seed; without a name, the only study."""
+def load_study(storage: BaseStorage, name: str | None, *, noise: float | None = None) -> optuna.Study:
+    """Load an existing study to continue it with its stored space and seed; without a name, the only study.
+
+    noise  stored with the study if it is given; otherwise the stored one is used
+    """
+    Specification(noise=noise)  # raises if the noise is impossible
     study = find_study(storage, name)
+    _store_noise(study, noise)
     initial = json.loads(study.user_attrs.get(_INITIAL, "[]"))
-    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study), initial=initial)
+    study.sampler = AddTreeSampler(
+        space_of(study), seed=_stored_seed(study), noise=_stored_noise(study), initial=initial
+    )
     return study
+
+
+def recommended_trial(study: optuna.Study) -> FrozenTrial:
+    """Return the trial of a study from `open_study` or `load_study` that has the best mean under the model."""
+    assert isinstance(study.sampler, AddTreeSampler)
+    return study.sampler.recommend(study)
 
 
 def space_of(study: optuna.Study) -> Space | None:
@@ -128,6 +148,24 @@ def _stored_seed(study: optuna.Study) -> int | None:
             "give it another one: `run` or `suggest --space FILE` with --seed 0"
         )
     return seed
+
+
+def _store_noise(study: optuna.Study, noise: float | None) -> None:
+    """Declare the noise of a study if it is given."""
+    if noise is not None:
+        study.set_user_attr(_NOISE, float(noise))
+
+
+def _stored_noise(study: optuna.Study) -> float | None:
+    """Return the noise of a study; None if none was declared."""
+    noise: float | None = study.user_attrs.get(_NOISE)
+    try:
+        return Specification(noise=noise).noise
+    except OptionError as error:
+        raise StudyError(
+            f"study {study.study_name!r} has a bad stored noise: {error}; "
+            "give it another one: `run` or `suggest --space FILE` with --noise SD"
+        ) from None
 
 
 def _check_text(name: str) -> None:

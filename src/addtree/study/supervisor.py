@@ -16,13 +16,14 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
+from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, StudyError
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, open_study, progress
 from addtree.study.task import Task, load_task
 from addtree.study.tickets import ERROR, release_abandoned
-from addtree.study.worker import Interrupt, interrupt_on, work
+from addtree.study.worker import work
 
 _MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
 _POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes
@@ -36,6 +37,7 @@ class Job:
     trials   the total number of trials of the study, including those of earlier runs
     workers  the number of processes
     timeout  seconds after which no trial starts
+    noise    standard deviation of repeated evaluations; None for that of the file or of the study
     """
 
     file: Path
@@ -46,6 +48,7 @@ class Job:
     timeout: float | None = None
     seed: int | None = None
     maximize: bool = False
+    noise: float | None = None
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
@@ -75,7 +78,10 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 
 def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
     """Open the study of a job."""
-    return open_study(storage, job.study, task.space, seed=job.seed, maximize=job.maximize, initial=task.initial)
+    noise = task.noise if job.noise is None else job.noise
+    return open_study(
+        storage, job.study, task.space, seed=job.seed, maximize=job.maximize, noise=noise, initial=task.initial
+    )
 
 
 def _run_here(

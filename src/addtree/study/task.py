@@ -20,6 +20,7 @@ from addtree._numbers import as_float, is_number
 from addtree._optuna.initial import read_initial_configs
 from addtree._types import Config
 from addtree.errors import ConfigError, ObjectiveError, OptionError, SpaceError, TaskError
+from addtree.model.specification import Specification
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
@@ -31,11 +32,13 @@ class Task:
     objective  takes a configuration if there is a space, and an Optuna trial (define-by-run) if there is none
     space      the declared space, or None
     initial    the configurations to evaluate first
+    noise      the standard deviation of repeated evaluations, if it is declared
     """
 
     objective: Callable[[Any], Any]
     space: Space | None
     initial: tuple[Config, ...] = ()
+    noise: float | None = None
 
     def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> float:
         """Return the objective's value for a trial as a finite float.
@@ -52,6 +55,15 @@ class Task:
         if not math.isfinite(number):
             raise ObjectiveError(f"the objective returned {number!r}; return a finite number")
         return number
+
+
+@dataclass(frozen=True)
+class SpaceFile:
+    """What a file says about experiments that addtree does not run itself; see `Task`."""
+
+    space: Space
+    initial: tuple[Config, ...] = ()
+    noise: float | None = None
 
 
 # ---------------------------------------------------------------------- loading a file
@@ -71,26 +83,27 @@ def load_task(path: Path) -> Task:
         )
     if space is not None and not isinstance(space, Space):
         raise TaskError(f"{path}: `space` is {space!r}; make it an addtree.Space")
-    return Task(objective, space, _initial(path, module, space))
+    return Task(objective, space, _initial(path, module, space), _noise(path, module))
 
 
-def load_space(path: Path) -> tuple[Space, tuple[Config, ...]]:
-    """Read a space and the configurations to evaluate first.
+def load_space(path: Path) -> SpaceFile:
+    """Read a space, and what else its file declares.
 
-    path  a Python file that defines `space` and may define `initial`, or a JSON file that `Space.to_dict` describes
+    path  a Python file that defines `space` and may define `initial` and `noise`, or a JSON file that `Space.to_dict`
+          describes
     """
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give a Python file with `space`, or a JSON file")
     if path.suffix == ".json":
         try:
-            return Space.from_dict(json.loads(path.read_text(encoding="utf-8"))), ()
+            return SpaceFile(Space.from_dict(json.loads(path.read_text(encoding="utf-8"))))
         except (SpaceError, ValueError) as error:
             raise TaskError(f"{path} does not describe a space: {error}") from None
     module = _import_file(path)
     space = getattr(module, "space", None)
     if not isinstance(space, Space):
         raise TaskError(f"{path} has no `space`; define space = addtree.Space(...)")
-    return space, _initial(path, module, space)
+    return SpaceFile(space, _initial(path, module, space), _noise(path, module))
 
 
 def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Config, ...]:
@@ -99,6 +112,14 @@ def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Confi
         return read_initial_configs(space, getattr(module, "initial", ()))
     except (ConfigError, OptionError) as error:
         raise TaskError(f"{path}: {error}") from None
+
+
+def _noise(path: Path, module: ModuleType) -> float | None:
+    """Return the number `noise` of a file."""
+    try:
+        return Specification(noise=getattr(module, "noise", None)).noise
+    except OptionError as error:
+        raise TaskError(f"{path}: {error}; rename `noise` if it is something else") from None
 
 
 def _import_file(path: Path) -> ModuleType:

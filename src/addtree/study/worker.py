@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import optuna
 import sqlalchemy.exc
@@ -17,6 +15,7 @@ from optuna.storages import BaseStorage
 from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import TrialState
 
+from addtree._interrupts import Interrupt
 from addtree.errors import AddTreeError
 from addtree.study.storage import comes_from_storage
 from addtree.study.task import Task
@@ -27,66 +26,6 @@ _log = logging.getLogger(__name__)
 _STORAGE_FAILURES = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError)
 _POLL_INTERVAL = 0.2  # seconds between two attempts to claim a trial while other workers run the last ones
 _MAX_ERROR_LENGTH = 2000  # characters of an error message that are stored; every storage can hold that many
-
-
-# ---------------------------------------------------------------------- interrupts
-
-
-class Interrupt:
-    """A request to stop that interrupts the user's objective at once, but never a write to the storage.
-
-    The objective runs inside `with interrupt:`. All other code calls `check` where it can stop safely.
-    """
-
-    def __init__(self) -> None:
-        self.requested = False
-        self._inside_objective = False
-
-    def request(self) -> None:
-        """Ask to stop; raises KeyboardInterrupt if the objective is running."""
-        self.requested = True
-        if self._inside_objective:
-            raise KeyboardInterrupt
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if a stop was requested."""
-        if self.requested:
-            raise KeyboardInterrupt
-
-    def __enter__(self) -> None:
-        self._inside_objective = True
-        self.check()
-
-    def __exit__(self, *error: object) -> None:
-        self._inside_objective = False
-
-
-@contextlib.contextmanager
-def interrupt_on(*signals: signal.Signals) -> Iterator[Interrupt]:
-    """Turn the first of these signals into a request to stop; a second one ends the process as it would by default.
-
-    Outside the main thread, where Python forbids signal handlers, signals keep their meaning.
-    """
-    interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupt
-        return
-    previous = {number: signal.getsignal(number) for number in signals}
-
-    def handle(number: int, frame: Any) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        interrupt.request()
-
-    for number in signals:
-        signal.signal(number, handle)
-    try:
-        yield interrupt
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-# ---------------------------------------------------------------------- working
 
 
 def work(

@@ -1,0 +1,102 @@
+"""One evaluation of an objective: its value, or why it failed and where."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import sysconfig
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from addtree._numbers import as_float, is_number
+from addtree.trials import Evaluation
+
+Catch = tuple[type[BaseException], ...]
+
+_MAX_MESSAGE = 500  # The message of an error is kept up to this many characters.
+_MAX_TRACEBACK = 8000  # The end of a traceback is kept, up to this many characters.
+_LIBRARIES = tuple(  # Folders of code that is not the user's.
+    sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an evaluation ended.
+
+    value       the value, or None if it failed
+    evaluation  how long it took, and why it failed
+    cause       the kind of the failure: equal for evaluations that failed for the same reason
+    """
+
+    value: float | None
+    evaluation: Evaluation
+    cause: str | None = None
+
+
+def evaluate(objective: Callable[[dict[str, Any]], Any], config: dict[str, Any], catch: Catch) -> Outcome:
+    """Evaluate a configuration. An exception in `catch`, or a result that is not a finite number, is a failure."""
+    start = time.perf_counter()
+    try:
+        returned = objective(config)
+    except catch as error:
+        return _raised(error, objective, time.perf_counter() - start)
+    duration = time.perf_counter() - start
+    value = as_float(returned) if is_number(returned) else math.nan
+    if math.isfinite(value):
+        return Outcome(value, Evaluation(duration))
+    shown = _one_line(f"the objective returned {_shown(returned)}, which is not a finite number")
+    return Outcome(None, Evaluation(duration, f"{shown}{_defined(objective)}"), f"returned {type(returned).__name__}")
+
+
+def failure(error: str, duration: float) -> Outcome:
+    """An evaluation that was ended from outside."""
+    return Outcome(None, Evaluation(duration, error), error)
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line: its type and its message."""
+    message = _shown(error, show=str)
+    return _one_line(f"{type(error).__name__}: {message}" if message else type(error).__name__)
+
+
+def _raised(error: BaseException, objective: Callable[..., Any], duration: float) -> Outcome:
+    inner = error.__traceback__.tb_next if error.__traceback__ is not None else None  # without the frame of `evaluate`
+    place = _place(inner) or _defined(objective)
+    lines = "".join(traceback.format_exception(type(error), error, inner))
+    evaluation = Evaluation(duration, described(error) + place, lines[-_MAX_TRACEBACK:])
+    return Outcome(None, evaluation, f"{type(error).__name__}{place}")
+
+
+def _place(trace: TracebackType | None) -> str:
+    """The innermost line of the user's own code in a traceback; of any code if there is none of the user's."""
+    frames = traceback.extract_tb(trace)
+    own = [frame for frame in frames if not frame.filename.startswith((*_LIBRARIES, "<frozen"))]
+    if not frames:
+        return ""
+    frame = (own or frames)[-1]
+    return f" ({frame.filename}, line {frame.lineno}, in {frame.name})"
+
+
+def _defined(objective: Callable[..., Any]) -> str:
+    """Where an objective is defined, if that is known."""
+    code = getattr(inspect.unwrap(objective), "__code__", None)
+    return "" if code is None else f" ({code.co_filename}, line {code.co_firstlineno}, in {code.co_name})"
+
+
+def _shown(value: Any, show: Callable[[Any], str] = repr) -> str:
+    """A value of the user as text, even if its own method for that fails."""
+    try:
+        return show(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_MESSAGE else text[:_MAX_MESSAGE] + "..."

@@ -1,0 +1,85 @@
+"""What the model of a run predicts, in the units of the values that were told.
+
+The model is a normal distribution N(m, s²) on the scale z of its transform. With y(z) the inverse of the transform,
+
+    mean, std   of y(z) for z ~ N(m, s²), from equally probable quantiles of z
+    gain        E[max(y(b) - y(z), 0)] = ∫ Φ((z - m) / s) dy(z) over z < b, where b is the least mean observed
+
+The transform stretches its tails. A value that exceeds those observed by more than their range therefore counts as the
+limit of that range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from addtree._types import Array, Mask
+from addtree.model.observations import Observations
+from addtree.model.surrogate import Surrogate
+from addtree.search.candidates import Observed
+from addtree.search.policy import Policy, suggest
+
+_QUANTILES = ndtri((np.arange(64) + 0.5) / 64)  # Standard normal quantiles that stand for the distribution.
+_STEPS = 256  # Steps of the integral of the gain.
+_TAIL = 8.0  # The integral of the gain begins this many standard deviations below the mean.
+
+
+def conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Array]) -> Surrogate:
+    """A model with the observations told since it was fitted, and with pending rows at their own means."""
+    n = surrogate.n_fitted
+    if len(data) > n:
+        surrogate = surrogate.condition(data[n:])
+    return surrogate.expect(np.array(pending)) if len(pending) else surrogate
+
+
+def leveled(y: Array, inside: Mask) -> Array:
+    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
+
+    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
+    of a bad branch apart. The offset of a branch carries no other information.
+    """
+    if inside.all() or not inside.any():
+        return y
+    gap = float(np.min(y[inside]) - np.min(y[~inside]))
+    return np.where(inside, y, y + gap) if gap > 0.0 else y
+
+
+def predict(surrogate: Surrogate, data: Observations, row: Array, *, observed: bool) -> tuple[float, float]:
+    """Mean and standard deviation at a row; those of an observation include the noise."""
+    mean, variance = (float(part[0]) for part in surrogate.predict(row[None]))
+    variance = max(variance, 0.0) + observed * surrogate.posterior.hyper.noise
+    values = _in_units(surrogate, data.y, mean + np.sqrt(variance) * _QUANTILES)
+    unit = float(np.max(np.abs(values))) or 1.0  # the squares of 1e300 and 1e-300 are not representable
+    return unit * float(np.mean(values / unit)), unit * float(np.std(values / unit))
+
+
+def expected_gain(policy: Policy, surrogate: Surrogate, observed: Observed, rng: np.random.Generator) -> float:
+    """The largest expected improvement over the least mean that the search finds; 0 if it finds nothing new."""
+    plain = replace(
+        policy,
+        acquisition="logei",
+        lower_turn=None,
+        local_turn=None,
+        neglected=False,
+        noisy=replace(policy.noisy, share=np.inf),
+    )
+    row = suggest(plain, surrogate.posterior, observed, turn=1, rng=rng)
+    if row is None:
+        return 0.0
+    mean, variance = (float(part[0]) for part in surrogate.predict(row[None]))
+    deviation = np.sqrt(max(variance, np.finfo(float).tiny))
+    best = float(np.min(surrogate.posterior.means()))
+    z = np.linspace(min(mean, best) - _TAIL * deviation, best, _STEPS)
+    below = ndtr((z - mean) / deviation)
+    return float(0.5 * (below[1:] + below[:-1]) @ np.diff(_in_units(surrogate, observed.y, z)))
+
+
+def _in_units(surrogate: Surrogate, y: Array, z: Array) -> Array:
+    """z in the units of y, within the range of the values observed and once that range on both sides."""
+    low, high = float(np.min(y)), float(np.max(y))
+    span = high - low if high > low else surrogate.transform.scale
+    return np.clip(surrogate.transform.inverse(z), low - span, high + span)

@@ -1,0 +1,57 @@
+"""The progress of a run in a terminal or a notebook: a bar if Rich is installed, else a line per trial on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from addtree.errors import AddTreeError
+from addtree.optimizer import Optimizer
+from addtree.trials import Trial
+
+Show: TypeAlias = Callable[[Trial], None]
+
+
+@contextmanager
+def shown(optimizer: Optimizer, total: int, *, wanted: bool) -> Iterator[Show]:
+    """Yield a function to call with each trial that has ended; it does nothing unless progress is wanted."""
+    if not wanted:
+        yield lambda trial: None
+        return
+    try:
+        import rich.progress
+    except ImportError:
+        yield lambda trial: print(_line(optimizer, trial, total), file=sys.stderr, flush=True)
+        return
+    columns = (
+        rich.progress.BarColumn(),
+        rich.progress.MofNCompleteColumn(),
+        rich.progress.TextColumn("{task.description}", markup=False),
+        rich.progress.TimeElapsedColumn(),
+    )
+    with rich.progress.Progress(*columns) as bar:
+        task = bar.add_task(_best(optimizer), total=total, completed=_n_ended(optimizer))
+
+        def show(trial: Trial) -> None:
+            bar.update(task, completed=_n_ended(optimizer), description=_best(optimizer))
+
+        yield show
+
+
+def _n_ended(optimizer: Optimizer) -> int:
+    return sum(trial.state != "pending" for trial in optimizer.trials)
+
+
+def _best(optimizer: Optimizer) -> str:
+    try:
+        best = optimizer.best
+    except AddTreeError:
+        return "no value yet"
+    return f"best {best.value:.6g} (trial {best.id})"
+
+
+def _line(optimizer: Optimizer, trial: Trial, total: int) -> str:
+    outcome = f"failed: {trial.error}" if trial.value is None else f"{trial.value:.6g}"
+    return f"{_n_ended(optimizer)}/{total}  trial {trial.id}: {outcome}  {_best(optimizer)}"

@@ -1,0 +1,178 @@
+"""The loop of `minimize`: start trials, collect their values, save, and know when to stop."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from addtree._evaluation import Catch, Outcome
+from addtree._interrupts import Interrupt, interrupt_on
+from addtree._numbers import as_float, is_number, is_whole
+from addtree._progress import Show, shown
+from addtree._workers import Evaluator, InThisProcess, WorkerPool
+from addtree.errors import NoSuccessError, OptionError
+from addtree.optimizer import Optimizer
+from addtree.trials import Trial
+
+_log = logging.getLogger("addtree")
+
+Objective: TypeAlias = Callable[[dict[str, Any]], float]
+Callback: TypeAlias = Callable[[Optimizer, Trial], object]
+
+_MAX_FAILURES = 5  # If this many trials fail for the same reason before any has a value, the objective is broken.
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run goes; the names are those of `minimize`."""
+
+    n_trials: int
+    timeout: float | None = None
+    trial_timeout: float | None = None
+    n_jobs: int = 1
+    progress: bool = False
+    resume: str | os.PathLike[str] | None = None
+    catch: Catch = (Exception,)
+    callback: Callback | None = None
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.n_trials) or self.n_trials < 1:
+            raise OptionError(f"n_trials={self.n_trials!r} must be a whole number, at least 1")
+        if not is_whole(self.n_jobs) or (self.n_jobs < 1 and self.n_jobs != -1):
+            raise OptionError(f"n_jobs={self.n_jobs!r} must be a whole number, at least 1, or -1 for one per core")
+        for name in ("timeout", "trial_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not (is_number(seconds) and as_float(seconds) > 0):
+                raise OptionError(f"{name}={seconds!r} must be a number of seconds above zero, or None for no limit")
+        if self.resume is not None and not isinstance(self.resume, (str, os.PathLike)):
+            raise OptionError(f"resume={self.resume!r} must be the path of a file, such as 'run.json', or None")
+        if not isinstance(self.catch, tuple) or not all(_is_exception(kind) for kind in self.catch):
+            raise OptionError(f"catch={self.catch!r} must be a tuple of exception classes, such as (ValueError,)")
+        _check_callback(self.callback)
+
+    @property
+    def n_processes(self) -> int:
+        """The number of trials that run at the same time."""
+        return (os.cpu_count() or 1) if self.n_jobs == -1 else int(self.n_jobs)
+
+
+def _is_exception(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
+
+
+def _check_callback(callback: object) -> None:
+    remedy = "must be a function of the optimizer and the trial: def callback(optimizer, trial)"
+    if callback is not None and not callable(callback):
+        raise OptionError(f"callback={callback!r} {remedy}")
+    try:
+        if callable(callback):
+            inspect.signature(callback).bind(None, None)
+    except TypeError as error:
+        raise OptionError(f"callback={callback!r} {remedy} ({error})") from None
+    except ValueError:  # some functions written in C do not tell their signature
+        return
+
+
+def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
+    """Evaluate trials until the run ends; returns why it ended."""
+    evaluator: Evaluator
+    if options.n_processes > 1 or options.trial_timeout is not None:
+        size, limit = options.n_processes, options.trial_timeout
+        evaluator = WorkerPool(objective, options.catch, size=size, time_limit=limit)
+    else:
+        evaluator = InThisProcess(objective, options.catch)
+    try:
+        with (
+            interrupt_on(signal.SIGINT) as interrupt,
+            shown(optimizer, options.n_trials, wanted=options.progress) as show,
+        ):
+            return _Run(optimizer, evaluator, options, show).until_the_end(interrupt)
+    finally:
+        evaluator.close()
+
+
+class _Run:
+    """A run on its way.
+
+    again     trials that were pending in the file that is resumed; they are evaluated again
+    causes    the causes of the failed trials, as long as no trial has a value
+    stopped   why no further trial starts, or None
+    """
+
+    def __init__(self, optimizer: Optimizer, evaluator: Evaluator, options: RunOptions, show: Show) -> None:
+        self.optimizer, self.evaluator, self.options, self.show = optimizer, evaluator, options, show
+        trials = optimizer.trials
+        self.n_started = sum(trial.state != "pending" for trial in trials)
+        self.again = [trial for trial in trials if trial.state == "pending"]
+        self.has_value = any(trial.state == "done" for trial in trials)
+        self.causes: list[str | None] = []
+        self.stopped: str | None = None
+        self.deadline = None if options.timeout is None else time.monotonic() + options.timeout
+
+    def until_the_end(self, interrupt: Interrupt) -> str:
+        """Start and collect trials until none is left."""
+        self.save()
+        try:
+            while True:
+                while self.evaluator.n_free and (trial := self.next_trial()) is not None:
+                    self.evaluator.start(trial)
+                if not self.evaluator.n_running:
+                    return self.stopped or f"{self.n_started} trials done"
+                for trial, outcome in self.evaluator.collect(interrupt):
+                    self.record(trial, outcome)
+                interrupt.check()
+        except KeyboardInterrupt:
+            ended = sum(trial.state != "pending" for trial in self.optimizer.trials)
+            return f"interrupted after {ended} trials"
+
+    def next_trial(self) -> Trial | None:
+        """The trial to start next, or None if the run is to end."""
+        if self.deadline is not None and self.stopped is None and time.monotonic() >= self.deadline:
+            self.stopped = f"the timeout of {self.options.timeout} s was reached after {self.n_started} trials"
+        if self.stopped is not None or self.n_started >= self.options.n_trials:
+            return None
+        self.n_started += 1
+        if self.again:
+            return self.again.pop(0)
+        trial = self.optimizer.ask()
+        self.save()
+        return trial
+
+    def record(self, trial: Trial, outcome: Outcome) -> None:
+        """Tell and save an outcome, show it, and call the callback."""
+        failed = outcome.value is None
+        told = self.optimizer.tell(trial, outcome.value, failed=failed, evaluation=outcome.evaluation)
+        self.save()
+        self.show(told)
+        if failed:
+            _log.warning("trial %d failed: %s", told.id, told.error)
+        self.has_value = self.has_value or not failed
+        self.causes.append(outcome.cause)
+        if self.options.callback is not None:
+            try:
+                self.options.callback(self.optimizer, told)
+            except StopIteration:
+                self.stopped = self.stopped or f"stopped by the callback after trial {told.id}"
+        self.check_success(told)
+
+    def check_success(self, told: Trial) -> None:
+        """Raise a NoSuccessError if the objective is broken."""
+        n = len(self.causes)
+        if not self.has_value and n >= _MAX_FAILURES and len(set(self.causes)) == 1 and self.stopped is None:
+            raise NoSuccessError(
+                f"the first {n} trials all failed for the same reason: {told.error}; correct the objective, "
+                "or give catch=() to see the exception itself",
+                told.error,
+                told.traceback,
+            )
+
+    def save(self) -> None:
+        """Write the run to the file that a later call resumes."""
+        if self.options.resume is not None:
+            self.optimizer.save(self.options.resume)

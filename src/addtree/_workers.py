@@ -1,0 +1,270 @@
+"""Evaluators: where trials are evaluated, in this process or in processes of their own.
+
+Each worker is one process of the standard library's multiprocessing, because a trial that exceeds its time limit is
+ended by killing its process; executors can only kill all of their processes at once. Processes are spawned, or come
+from a fork server if the program has chosen that. They are never forked, because libraries with threads of their own do
+not survive a fork. With cloudpickle installed (extra `parallel`), the objective may be a lambda, or a function of a
+notebook. No worker outlives this process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any, Protocol
+
+from addtree._evaluation import Catch, Outcome, described, evaluate, failure
+from addtree._interrupts import Interrupt
+from addtree._processes import end_with_parent, one_thread_each
+from addtree.errors import OptionError, WorkerError
+from addtree.trials import Trial
+
+_READY = b"ready"  # What a worker sends when it has loaded the objective.
+_GUARD = "put the call of minimize under `if __name__ == '__main__':`, so that other processes can import the script"
+
+
+class Evaluator(Protocol):
+    """What evaluates trials: `start` one while `n_free` is positive, then `collect` those that have ended."""
+
+    @property
+    def n_free(self) -> int:
+        """The number of trials that can start now."""
+
+    @property
+    def n_running(self) -> int:
+        """The number of trials that have started and were not collected."""
+
+    def start(self, trial: Trial) -> None:
+        """Start the evaluation of a trial."""
+
+    def collect(self, interrupt: Interrupt) -> list[tuple[Trial, Outcome]]:
+        """Wait until trials have ended, and return them; an interrupt raises KeyboardInterrupt."""
+
+    def close(self) -> None:
+        """End everything that runs."""
+
+
+class InThisProcess:
+    """Evaluates one trial at a time, here."""
+
+    def __init__(self, objective: Callable[[dict[str, Any]], Any], catch: Catch) -> None:
+        self._objective, self._catch = objective, catch
+        self._trial: Trial | None = None
+
+    @property
+    def n_free(self) -> int:
+        """One, unless a trial has started."""
+        return 1 - self.n_running
+
+    @property
+    def n_running(self) -> int:
+        """One if a trial has started."""
+        return int(self._trial is not None)
+
+    def start(self, trial: Trial) -> None:
+        """Remember the trial; `collect` evaluates it."""
+        self._trial = trial
+
+    def collect(self, interrupt: Interrupt) -> list[tuple[Trial, Outcome]]:
+        """Evaluate the trial."""
+        assert self._trial is not None
+        with interrupt:
+            ended = [(self._trial, evaluate(self._objective, self._trial.config, self._catch))]
+        self._trial = None
+        return ended
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+@dataclass
+class _Worker:
+    """A process, and the trial that it evaluates since a time; the time counts from when it is ready."""
+
+    process: multiprocessing.process.BaseProcess
+    connection: Connection
+    trial: Trial | None = None
+    ready: bool = False
+    since: float = field(default_factory=time.monotonic)
+
+
+class WorkerPool:
+    """Evaluates trials in up to `size` processes, and kills those that exceed `time_limit` seconds."""
+
+    def __init__(
+        self, objective: Callable[[dict[str, Any]], Any], catch: Catch, *, size: int, time_limit: float | None = None
+    ) -> None:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise WorkerError(f"minimize was called while a worker process imported the script; {_GUARD}")
+        self._task = _packed_task(objective, catch)
+        self._size, self._time_limit = size, time_limit
+        self._workers: list[_Worker] = []
+
+    @property
+    def n_free(self) -> int:
+        """The number of workers that evaluate nothing, or were not started yet."""
+        return self._size - self.n_running
+
+    @property
+    def n_running(self) -> int:
+        """The number of workers that evaluate a trial."""
+        return sum(worker.trial is not None for worker in self._workers)
+
+    def start(self, trial: Trial) -> None:
+        """Give the trial to a worker that is free, or to a new one."""
+        config = _dumps(trial.config)
+        worker = next((w for w in self._workers if w.trial is None), None) or self._start_worker()
+        worker.trial, worker.since = trial, time.monotonic()
+        with suppress(OSError):  # it has ended, which `collect` will find
+            worker.connection.send_bytes(config)
+
+    def _start_worker(self) -> _Worker:
+        method = multiprocessing.get_start_method(allow_none=True)
+        context = multiprocessing.get_context("forkserver" if method == "forkserver" else "spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=_work, args=(there, self._task))  # type: ignore[attr-defined]
+        with one_thread_each():
+            process.start()
+        there.close()  # so that the end of the worker is the end of the connection
+        self._workers.append(_Worker(process, here))
+        return self._workers[-1]
+
+    def collect(self, interrupt: Interrupt) -> list[tuple[Trial, Outcome]]:
+        """Wait until trials have ended, or have exceeded their time limit, and return them."""
+        ended: list[tuple[Trial, Outcome]] = []
+        while not ended:
+            with interrupt:
+                answered = wait([w.connection for w in self._workers], self._seconds_left())
+            for worker in list(self._workers):
+                if worker.connection in answered:
+                    ended += self._read(worker)
+                elif self._is_late(worker):
+                    outcome = failure(f"it took longer than trial_timeout={self._time_limit} s", self._age(worker))
+                    ended += self._end(worker, outcome)
+        return ended
+
+    @staticmethod
+    def _age(worker: _Worker) -> float:
+        return time.monotonic() - worker.since
+
+    def _is_late(self, worker: _Worker) -> bool:
+        counts = worker.trial is not None and worker.ready
+        return counts and self._time_limit is not None and self._age(worker) >= self._time_limit
+
+    def _seconds_left(self) -> float | None:
+        """The seconds until the first trial exceeds its limit, or None if there is no limit."""
+        if self._time_limit is None:
+            return None
+        ages = [self._age(worker) for worker in self._workers if worker.trial is not None and worker.ready]
+        return max(0.0, self._time_limit - max(ages)) if ages else None
+
+    def _read(self, worker: _Worker) -> list[tuple[Trial, Outcome]]:
+        """What a worker has sent: that it is ready, an outcome, an error to raise, or that it has ended."""
+        try:
+            message = worker.connection.recv_bytes()
+        except (EOFError, OSError):
+            return self._died(worker)
+        if message == _READY:
+            worker.ready, worker.since = True, time.monotonic()
+            return []
+        answer = pickle.loads(message)
+        if isinstance(answer, BaseException):
+            raise answer
+        assert worker.trial is not None
+        trial, worker.trial = worker.trial, None
+        return [(trial, answer)]
+
+    def _died(self, worker: _Worker) -> list[tuple[Trial, Outcome]]:
+        worker.process.join()
+        code = worker.process.exitcode or 0
+        if code == -signal.SIGINT:  # Ctrl-C reaches every process of a terminal
+            raise KeyboardInterrupt
+        if not worker.ready:
+            raise WorkerError(f"a worker process ended with exit code {code} before it was ready; {_GUARD}")
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return self._end(worker, failure(f"the process of the objective {how}", self._age(worker)))
+
+    def _end(self, worker: _Worker, outcome: Outcome) -> list[tuple[Trial, Outcome]]:
+        """End a worker; its trial, if it has one, ends with this outcome."""
+        self._workers.remove(worker)
+        _kill(worker)
+        return [] if worker.trial is None else [(worker.trial, outcome)]
+
+    def close(self) -> None:
+        """Kill every worker."""
+        for worker in self._workers:
+            _kill(worker)
+        self._workers = []
+
+
+def _kill(worker: _Worker) -> None:
+    worker.process.kill()
+    worker.process.join()
+    worker.connection.close()
+
+
+def _packed_task(objective: Callable[[dict[str, Any]], Any], catch: Catch) -> bytes:
+    """The objective and the exceptions to catch, for other processes."""
+    try:
+        return _dumps((objective, catch))
+    except Exception as error:
+        remedy = "define it at the top of a module, and create what cannot be sent inside it"
+        if "cloudpickle" not in _pickler().__name__:
+            remedy = "define it at the top of a module, or pip install 'addtree[parallel]', which sends lambdas as well"
+        raise OptionError(
+            f"objective={objective!r} cannot be sent to other processes ({described(error)}); {remedy}, or use n_jobs=1"
+        ) from error
+
+
+def _pickler() -> Any:
+    """cloudpickle if it is installed, else pickle."""
+    try:
+        import cloudpickle
+    except ImportError:
+        return pickle
+    return cloudpickle
+
+
+def _dumps(value: Any) -> bytes:
+    found: bytes = _pickler().dumps(value)
+    return found
+
+
+# ---------------------------------------------------------------------- in a worker process
+
+
+def _work(connection: Connection, task: bytes) -> None:
+    """Evaluate one configuration after the other, until the connection ends."""
+    end_with_parent()
+    with suppress(EOFError, OSError):  # the parent has closed the connection, or has ended
+        try:
+            objective, catch = pickle.loads(task)
+        except BaseException as error:
+            reason = f"a worker process cannot load the objective ({described(error)})"
+            remedy = "define it at the top of a module, or pip install 'addtree[parallel]'"
+            connection.send_bytes(pickle.dumps(WorkerError(f"{reason}; {remedy}")))
+            return
+        connection.send_bytes(_READY)
+        while True:
+            config = pickle.loads(connection.recv_bytes())
+            try:
+                answer = _dumps(evaluate(objective, config, catch))
+            except BaseException as error:
+                answer = _packed_error(error)
+            connection.send_bytes(answer)
+
+
+def _packed_error(error: BaseException) -> bytes:
+    """An exception that is not a failed trial, for the parent to raise."""
+    try:
+        packed = _dumps(error)
+        pickle.loads(packed)
+    except Exception:
+        packed = pickle.dumps(WorkerError(f"the objective raised {described(error)}"))
+    return packed

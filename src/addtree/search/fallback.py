@@ -1,0 +1,29 @@
+"""Rows to evaluate where neither the design nor the search has one to offer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from addtree._types import Array
+from addtree.space.encoding import Encoding
+from addtree.space.restriction import Restriction
+
+_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed.
+_RANDOM_ROWS = 256  # Random rows that are tried in a larger space.
+
+
+def any_row(encoding: Encoding, restriction: Restriction | None, rng: np.random.Generator) -> Array:
+    """A random row, whether it is taken or not."""
+    X = encoding.sample(1, rng)
+    return np.asarray((X if restriction is None else restriction.complete(X, rng))[0])
+
+
+def new_row(
+    encoding: Encoding, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator
+) -> Array | None:
+    """A random row that is not taken; None if there is no other that agrees with the restriction."""
+    X = encoding.sample(_RANDOM_ROWS, rng)
+    if len(taken) < encoding.space.n_configs <= _ENUMERABLE:
+        X = rng.permutation(encoding.enumerate())
+    X = X if restriction is None else restriction.complete(X, rng)
+    return next((row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken), None)
