@@ -95,8 +95,9 @@ def test_maximising_recommends_the_same_trial_as_minimising_the_negative() -> No
 
 
 def test_neither_pruned_nor_infeasible_trials_are_recommended() -> None:
-    bad = [trial(0.3, -5.0, system_attrs={"constraints": [1.0]})]
-    bad.append(trial(0.31, None, state=TrialState.PRUNED, intermediate_values={0: -5.0}))
+    bad = [trial(0.1, -5.0, system_attrs={"constraints": [1.0]})]
+    pruned: dict[str, Any] = {"state": TrialState.PRUNED, "intermediate_values": {0: -5.0}}
+    bad += [trial(x, None, **pruned) for x in (0.65, 0.66, 0.67)]
     study, sampler = study_of([*noisy_trials(20), *bad], noise=0.3)
     assert sampler.recommend(study).number < 21
 
