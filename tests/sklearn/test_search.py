@@ -149,6 +149,12 @@ def test_every_configuration_is_evaluated_on_the_same_splits(cv):
     assert seen[:3] * 4 == seen
 
 
+def test_splits_may_come_from_a_generator():
+    splits = list(KFold(3).split(X))
+    found = [search(cv=cv).fit(X, Y) for cv in (splits, iter(splits), KFold(3))]
+    assert found[0].cv_results_["params"] == found[1].cv_results_["params"] == found[2].cv_results_["params"]
+
+
 def test_batches_fill_the_jobs():
     class Counter(AddTreeSearchCV):
         def _run_search(self, evaluate_candidates):
@@ -161,7 +167,7 @@ def test_batches_fill_the_jobs():
     sizes = []
     with joblib.parallel_config(backend="threading"):
         Counter(TREE, DEPTHS, n_trials=7, cv=3, n_jobs=7, random_state=0).fit(X, Y)
-        assert sizes == [3, 3, 1]
+        assert sizes == [1, 3, 3]
         sizes.clear()
         Counter(TREE, DEPTHS, n_trials=2, cv=3, n_jobs=3, random_state=0).fit(X, Y)
         assert sizes == [1, 1]

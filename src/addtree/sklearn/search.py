@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 
@@ -50,8 +52,8 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
     n_trials            number of configurations; fewer are evaluated if the space has fewer
     scoring             as in scikit-learn. With several metrics, the one that `refit` names is maximised, or the first
                         of them if `refit` is a function or False
-    n_jobs              number of fits at a time. As many configurations are asked for at once as are needed to give
-                        each job a fold, so the configurations depend on it
+    n_jobs              number of fits at a time. After the first configuration, as many are asked for at once as are
+                        needed to give each job a fold, so the configurations depend on it
     refit, cv, verbose  as in scikit-learn. All configurations are evaluated on the same splits
     random_state        seed of the search; an int makes it reproducible
     error_score         the score of a fit that fails, or "raise". NaN tells the search that the configuration fails
@@ -99,11 +101,11 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
         # A configuration gets the same score again on the same splits, so it is never worth repeating.
         optimizer = Optimizer(searched.space, seed=seed, maximize=True, noise=0)
         n_trials = int(min(self.n_trials, searched.space.n_configs))
-        batch = math.ceil(effective_n_jobs(self.n_jobs) / self.n_splits_)
-        cv = _SameSplits(self._checked_cv_orig)
+        cv = None if isinstance(self.cv, Iterable) else _SameSplits(self.cv, is_classifier(self.estimator))
         self._failed: list[_Failed] = []
+        self._fits: tuple[Any, ...] = ()
         results: dict[str, Any] = {}
-        while trials := _ask_new(optimizer, min(batch, n_trials - len(optimizer.trials))):
+        while trials := _ask_new(optimizer, min(self._batch_size(), n_trials - len(optimizer.trials))):
             candidates = [searched.params(trial.config) for trial in trials]
             start = time.perf_counter()
             try:
@@ -112,7 +114,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
                 if self.error_score == "raise" or _ALL_FAILED not in str(error):
                     raise
                 failure = error
-                seconds = (time.perf_counter() - start) / (len(trials) * self.n_splits_)
+                seconds = (time.perf_counter() - start) / len(trials)
                 self._failed += [_Failed(trial.id, c, seconds) for trial, c in zip(trials, candidates, strict=True)]
                 _tell(optimizer, trials, [self.error_score] * len(trials))
                 warnings.warn(str(error), FitFailedWarning, stacklevel=2)
@@ -123,11 +125,15 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._finish(results)
         self.optimizer_ = optimizer
 
+    def _batch_size(self) -> int:
+        """The number of configurations that give each job a fold; 1 until the number of folds is known."""
+        return math.ceil(effective_n_jobs(self.n_jobs) / self._fits[1]) if self._fits else 1
+
     def _tell_results(self, optimizer: Optimizer, trials: Sequence[Trial], results: Mapping[str, Any]) -> None:
         """Tell the scores of the last batch, whose rows are the last ones."""
         metric = self._metric(results)
         means, deviations = (results[f"{kind}_test_{metric}"][-len(trials) :] for kind in ("mean", "std"))
-        n = self.n_splits_
+        n = self._fits[1]
         _tell(optimizer, trials, means, deviations / math.sqrt(n - 1) if n > 1 else None)
 
     def _metric(self, results: Mapping[str, Any]) -> str:
@@ -156,7 +162,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
         fits = [out[i : i + n_splits] for i in range(0, len(out), n_splits)]
         for failed in self._failed:
             candidates.insert(failed.position, failed.params)
-            fits.insert(failed.position, [failed.fit(out[0], self.error_score)] * n_splits)
+            fits.insert(failed.position, [failed.fit(out[0], self.error_score, n_splits)] * n_splits)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="One or more of the")
             formatted = super()._format_results(candidates, n_splits, list(chain(*fits)), more_results)
@@ -169,31 +175,33 @@ class _Failed:
 
     position  its position among all configurations
     params    the parameters of the estimator
-    seconds   how long a fit took
+    seconds   how long its fits took together
     """
 
     position: int
     params: dict[str, Any]
     seconds: float
 
-    def fit(self, example: Mapping[str, Any], error_score: float) -> dict[str, Any]:
-        """The result of a fit as BaseSearchCV has it; `example` is that of a fit that succeeded."""
-        row = {**example, "fit_time": self.seconds, "score_time": 0.0}
+    def fit(self, example: Mapping[str, Any], error_score: float, n_splits: int) -> dict[str, Any]:
+        """The result of a fit as BaseSearchCV has it; `example` is that of another configuration."""
+        row = {**example, "fit_time": self.seconds / n_splits, "score_time": 0.0}
         for key in {"test_scores", "train_scores"} & row.keys():
             row[key] = dict.fromkeys(row[key], error_score) if isinstance(row[key], dict) else error_score
         return row
 
 
 class _SameSplits:
-    """The splits of a splitter, drawn once: one that shuffles would give other splits to each batch."""
+    """The splits of `cv`, drawn once: a splitter that shuffles would give other splits to each batch."""
 
-    def __init__(self, cv: Any) -> None:
+    def __init__(self, cv: Any, classifier: bool) -> None:
         self._cv = cv
+        self._classifier = classifier
         self._splits: list[Any] = []
 
-    def split(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """The splits; the arguments are those of the splitter."""
-        self._splits = self._splits or list(self._cv.split(*args, **kwargs))
+    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
+        """The splits; the arguments are those of a splitter."""
+        if not self._splits:
+            self._splits = list(check_cv(self._cv, y, classifier=self._classifier).split(X, y, **params))
         return self._splits
 
 
