@@ -136,8 +136,9 @@ def main() -> None:
     states = [trial.state for trial in killed.trials]
     print(f"{len(states)} trials, {states.count('done')} done, {killed.lost} lost, {killed.duplicate} duplicate")
     print(f"{killed.orphans} processes outlived one of {args.kills} kills")
-    best = min(trial.value for trial in killed.trials if trial.value is not None)
-    print(f"best {best:.8f}; uninterrupted {min(others):.8f} to {max(others):.8f}")
+    optimum = synthetic().optimum
+    best = min(trial.value for trial in killed.trials if trial.value is not None) - optimum
+    print(f"regret {best:.1e}; uninterrupted {min(others) - optimum:.1e} to {max(others) - optimum:.1e}")
 
 
 if __name__ == "__main__":
