@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,11 +11,12 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree import Real, Space
+from addtree._interrupts import Interrupt
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study, progress
 from addtree.study.task import Task
 from addtree.study.tickets import claim
-from addtree.study.worker import Interrupt, interrupt_on, run_trial, work
+from addtree.study.worker import run_trial, work
 
 SPACE = Space(x=Real(-1, 1))
 TASK = Task(lambda config: config["x"] ** 2, SPACE)
@@ -47,41 +45,6 @@ def test_an_interrupt_gives_the_trial_back(study: optuna.Study) -> None:
     work(study, Task(objective, SPACE), total=10)
     assert progress(study).complete == 10
     assert len({t.params["x"] for t in study.get_trials() if t.state == TrialState.COMPLETE}) == 10
-
-
-def test_an_interrupt_waits_until_the_objective_runs() -> None:
-    interrupt = Interrupt()
-    interrupt.check()
-    interrupt.request()  # outside the objective, nothing is raised
-    with pytest.raises(KeyboardInterrupt):
-        interrupt.check()
-    with pytest.raises(KeyboardInterrupt), interrupt:
-        raise AssertionError("the objective must not start")
-
-
-def test_a_signal_becomes_an_interrupt_and_its_handler_comes_back() -> None:
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with interrupt_on(signal.SIGTERM) as interrupt:
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert interrupt.requested
-            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL  # a second signal would end the process
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def test_signals_are_left_alone_outside_the_main_thread() -> None:
-    handlers: list[Any] = []
-
-    def inside() -> None:
-        with interrupt_on(signal.SIGTERM):
-            handlers.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=inside)
-    thread.start()
-    thread.join()
-    assert handlers == [signal.getsignal(signal.SIGTERM)]
 
 
 def test_a_worker_does_not_wait_for_a_person(study: optuna.Study) -> None:
