@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import addtree as at
 from addtree.sklearn import AddTreeSearchCV
+from addtree.sklearn.search import standard_errors
 
 X, Y = make_classification(60, n_features=4, flip_y=0.1, random_state=0)
 TREE = DecisionTreeClassifier(random_state=0)
@@ -75,7 +76,19 @@ def test_the_optimizer_is_told_scores_and_their_standard_errors():
 
 def test_one_split_has_no_standard_error():
     fitted = search(cv=ShuffleSplit(1, random_state=0)).fit(X, Y)
-    assert {trial.std for trial in fitted.optimizer_.trials} == {None}
+    assert {trial.std for trial in fitted.optimizer_.trials} == {0.0}
+
+
+def test_what_folds_have_in_common_is_not_noise():
+    rng = np.random.default_rng(0)
+    noise, folds = 0.01 * rng.normal(size=(20, 5)), rng.normal(size=5)
+    assert standard_errors(noise + folds) == pytest.approx(standard_errors(noise))  # however hard the folds are
+    assert 0.003 < standard_errors(noise + folds).mean() < 0.006
+    assert standard_errors(np.linspace(0, 1, 20)[:, None] + folds) == pytest.approx(0, abs=1e-12)
+    plain = (noise + folds)[:9].std(axis=1, ddof=1) / np.sqrt(5)
+    assert standard_errors((noise + folds)[:9]) == pytest.approx(plain)
+    failed = np.vstack([noise + folds, np.full(5, np.nan)])
+    assert standard_errors(failed)[:20] == pytest.approx(standard_errors(noise + folds))
 
 
 def test_it_finds_the_best_of_a_conditional_space():

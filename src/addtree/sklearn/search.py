@@ -19,6 +19,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 
 from addtree._numbers import is_whole
+from addtree._types import Array
 from addtree.errors import OptionError
 from addtree.optimizer import Optimizer
 from addtree.sklearn.spaces import read_space
@@ -26,6 +27,7 @@ from addtree.space.space import Space
 from addtree.trials import Trial
 
 _ALL_FAILED = "fits failed"  # Part of the error of BaseSearchCV if every fit of a batch fails.
+_ENOUGH = 10  # The number of configurations from which the differences between folds are estimated.
 
 
 class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -59,8 +61,8 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
     error_score         the score of a fit that fails, or "raise". NaN tells the search that the configuration fails
     return_train_score  whether `cv_results_` includes training scores
 
-    The standard error of the mean over the folds is the noise of a score. The attributes are those of
-    `RandomizedSearchCV`, and `optimizer_`, the `Optimizer` of the search with its space and trials.
+    The standard error of the mean over the folds is the noise of a score (see `standard_errors`). The attributes are
+    those of `RandomizedSearchCV`, and `optimizer_`, the `Optimizer` of the search with its space and trials.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
                 failure = error
                 seconds = (time.perf_counter() - start) / len(trials)
                 self._failed += [_Failed(trial.id, c, seconds) for trial, c in zip(trials, candidates, strict=True)]
-                _tell(optimizer, trials, [self.error_score] * len(trials))
+                _tell(optimizer, trials, [self.error_score] * len(trials), [0.0] * len(trials))
                 warnings.warn(str(error), FitFailedWarning, stacklevel=2)
             else:
                 self._tell_results(optimizer, trials, results)
@@ -132,9 +134,10 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _tell_results(self, optimizer: Optimizer, trials: Sequence[Trial], results: Mapping[str, Any]) -> None:
         """Tell the scores of the last batch, whose rows are the last ones."""
         metric = self._metric(results)
-        means, deviations = (results[f"{kind}_test_{metric}"][-len(trials) :] for kind in ("mean", "std"))
-        n = self._fits[1]
-        _tell(optimizer, trials, means, deviations / math.sqrt(n - 1) if n > 1 else None)
+        scores = np.array([results[f"split{i}_test_{metric}"] for i in range(self._fits[1])]).T
+        _tell(
+            optimizer, trials, results[f"mean_test_{metric}"][-len(trials) :], standard_errors(scores)[-len(trials) :]
+        )
 
     def _metric(self, results: Mapping[str, Any]) -> str:
         """The metric that is maximised: the one that `refit` names, or else the first."""
@@ -216,10 +219,31 @@ def _ask_new(optimizer: Optimizer, n: int) -> list[Trial]:
     return new
 
 
-def _tell(optimizer: Optimizer, trials: Sequence[Trial], values: Any, errors: Any = None) -> None:
+def standard_errors(scores: Array) -> Array:
+    """The standard error of the mean score of each configuration over the folds; zero if there is a single fold.
+
+    All configurations have the same folds. What these have in common, because some folds are harder than others, is
+    not noise: it does not change which configuration is better. It is estimated on the better half of the
+    configurations, once there are enough of them, and subtracted.
+
+    scores  configurations x folds
+    """
+    n_folds = scores.shape[1]
+    if n_folds == 1:
+        return np.zeros(len(scores))
+    means = scores.mean(axis=1)
+    finite = np.isfinite(means)
+    deviations = scores - means[:, None]
+    if finite.sum() >= _ENOUGH:
+        better = finite & (means >= np.median(means[finite]))
+        deviations = deviations - np.median(deviations[better], axis=0)
+    return np.asarray(deviations.std(axis=1, ddof=1) / math.sqrt(n_folds))
+
+
+def _tell(optimizer: Optimizer, trials: Sequence[Trial], values: Sequence[float], errors: Any) -> None:
     """Tell the scores of trials with their standard errors; a trial whose score is not finite failed."""
-    for i, (trial, value) in enumerate(zip(trials, values, strict=True)):
+    for trial, value, error in zip(trials, values, errors, strict=True):
         if math.isfinite(value):
-            optimizer.tell(trial, float(value), std=None if errors is None else float(errors[i]))
+            optimizer.tell(trial, float(value), std=float(error))
         else:
             optimizer.tell(trial, failed=True)
