@@ -166,6 +166,16 @@ def test_a_save_file_without_a_part_is_damaged(saved, key):
     refused(saved, f"{key}: it is missing")
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("trials", [3, [3], ["x"], [[]]])
+def test_a_save_file_of_any_version_with_damaged_trials_is_refused(tmp_path, version, trials):
+    path = tmp_path / "run.json"
+    path.write_text((SAVES / f"version-{version}.json").read_text())
+    change(path, trials=trials)
+    with pytest.raises(SaveFileError, match="damaged"):
+        Optimizer.load(path)
+
+
 def trial(**changes):
     saved = {"config": {"x": 0.5, "model": "c"}, "state": "done", "value": 1.0, "std": None}
     saved |= {"duration": None, "error": None, "traceback": None}
@@ -176,7 +186,7 @@ def trial(**changes):
     ("wrong", "word"),
     [
         ({"space": {"x": {"type": "real", "low": 1, "high": 0}}}, "low must not exceed high"),
-        ({"space": {"other": {"type": "real", "low": 0, "high": 1}}}, "trial 0: parameter 'other' is missing"),
+        ({"space": {"other": {"type": "real", "low": 0, "high": 1}}}, "is unknown; known: 'other'"),
         ({"space": [["x", 1]]}, "space: it must be an object, got a list of 1"),
         ({"covariance": "rbf"}, "covariance='rbf' is unknown"),
         ({"covariance": None}, "covariance: it must be a string"),

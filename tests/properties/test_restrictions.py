@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from addtree import ConfigError
+from addtree import Choice, ConfigError, Integer, Optimizer, Real, Space
 from addtree.model.gp import Posterior
 from addtree.search.candidates import Observed
 from addtree.search.design import next_row
@@ -95,3 +95,16 @@ def test_suggestions_of_every_turn_agree(space, pair, turn, seed):
         assert restriction.agrees(row[None])[0]
         np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
         assert encoding.keys(row[None])[0] not in observed.taken
+
+
+@pytest.mark.parametrize("mode", [{}, {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}])
+def test_a_vertex_may_have_openers_in_several_nodes(mode):
+    opener = Integer(1, 4, opens={(2, 4): Space(y=Real(0, 1))})  # under both options, so it is always active
+    choice = Choice(a=Space(k=opener), b=Space(k=opener, z=Real(0, 1)))
+    space = Space(n=Integer(0, 3, opens={(1, 3): Space(x=Real(0, 1))}), c=choice)
+    optimizer = Optimizer(space, seed=0, n_initial=4, **mode)
+    for i in range(8):
+        optimizer.tell(optimizer.ask(), float(i))
+    for turn in range(9, 12):
+        config = optimizer.suggest(turn, fixed={"x": 0.25, "y": 0.5})
+        assert space.validate(config)["k"] >= 2

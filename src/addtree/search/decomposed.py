@@ -121,7 +121,7 @@ class _Combination:
         for (j, _), sums in zip(encoding.node_openers[i], below[len(choices) :], strict=True):
             self._opened.update({(j, o): value for o, value in enumerate(sums)})
         here = (self._vertex_at[j] for j in encoding.node_columns[i] if j in self._vertex_at)
-        total = float(sum(self._worth(v, i) for v in here))
+        total = float(sum(map(self._worth, here)))
         for (j, _), sums in zip(choices, below, strict=False):
             values = np.array([self._offsets.get((j, o), 0.0) + value for o, value in enumerate(sums)])
             if self._restriction is not None:
@@ -131,8 +131,11 @@ class _Combination:
             total += float(values[best])
         return total
 
-    def _worth(self, v: int, i: int) -> float:
-        """The best value of a vertex at a node, with the sums of the nodes that it opens."""
+    def _worth(self, v: int) -> float:
+        """The best value of a vertex, with the sums of the nodes that it opens.
+
+        A vertex may have openers in several nodes, so a cell counts if it is allowed at one of them.
+        """
         encoding, solutions = self._encoding, self._solutions
         columns = list(solutions.columns[v])
         openers = [j for j in columns if j in encoding.cells]
@@ -143,7 +146,7 @@ class _Combination:
             cells = encoding.cells[j]
             worth = [sum(self._opened.get((j, o), 0.0) for o in opened) for opened in cells.open]
             if self._restriction is not None:
-                worth = np.where(self._restriction.allowed(i, j), worth, -np.inf).tolist()
+                worth = np.where(self._restriction.allowed_anywhere(j), worth, -np.inf).tolist()
             total += np.array(worth)[cells.of_codes(solutions.candidates[:, j])]
         best = int(np.argmax(total))
         self.row[columns] = solutions.candidates[best, columns]

@@ -171,6 +171,8 @@ def _decomposed_row(
     search = policy.vertices if additive else policy.rough
     encoding, restriction = observed.encoding, observed.restriction
     row, _ = maximize_sum(view, encoding, vertex_acquisition, rng, search=search, restriction=restriction)
+    if restriction is not None and not restriction.agrees(row[None])[0]:
+        row = restriction.conform(row[None], rng)[0]
     is_new = encoding.keys(row[None])[0] not in observed.taken
     return row, additive and is_new and bool(encoding.feasibility.valid(row[None])[0])
 

@@ -95,6 +95,11 @@ class Restriction:
         name = self.encoding.names[column]
         return np.isin(np.arange(len(self.encoding.space.tree.cells[name])), self.cells[node, column])
 
+    def allowed_anywhere(self, column: int) -> Mask:
+        """Per cell of a choice or opener, whether it is allowed at one of the nodes that hold it."""
+        nodes = [node for node, j in self.cells if j == column]
+        return np.asarray(np.any([self.allowed(node, column) for node in nodes], axis=0))
+
     def reaches(self, node: int) -> bool:
         """Whether some row that agrees activates a node."""
         tree, here = self.encoding.space.tree, 0
