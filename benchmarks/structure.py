@@ -3,7 +3,7 @@
 python -m benchmarks.structure                    500 random programs, each with trials of the sampler
 python -m benchmarks.structure --programs 50      fewer programs
 python -m benchmarks.structure --random           trials of Optuna's random sampler, which are faster to make
-python -m benchmarks.structure --verbose          prints the numbers of the programs that were not recovered after 40 trials
+python -m benchmarks.structure --verbose          prints the numbers of the programs that are wrong after 40
 
 A random program is a tree of choices, up to three deep. A gate is a category with two to four options or an integer
 that opens parameters from a threshold on. Several options may ask for the same gate. Each node of the tree is active in

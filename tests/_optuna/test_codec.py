@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import optuna
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree._optuna.codec import Codec, Declared, to_distribution, to_domain

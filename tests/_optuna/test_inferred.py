@@ -109,7 +109,7 @@ def test_a_dynamic_range_is_modelled_by_positions() -> None:
         assert config == {"x": 0.25}
         assert inferred.params(config) == {"x": {"position": 0.25}}
     assert inferred.config(inferred.params({"x": 0.7}), complete=True) == {"x": 0.7}
-    with pytest.raises(ConfigError, match="'x': the range of 0.5 depends on other parameters"):
+    with pytest.raises(ConfigError, match=r"'x': the range of 0\.5 depends on other parameters"):
         inferred.config({"x": 0.5}, complete=True)
     assert inferred.values({"x": 0.5}) == {}
     assert inferred.fits(trial({"x": 70.0}, {"x": FloatDistribution(0, 99)}))

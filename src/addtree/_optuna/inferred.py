@@ -21,7 +21,6 @@ from addtree.space.assembly import assemble
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
-
 _MIN_EDITED = 5
 """A changed range counts as narrowed by the user once this many trials had it. Until then it may turn out dynamic."""
 
@@ -96,16 +95,16 @@ class Inferred:
     def config(
         self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
     ) -> dict[str, Any]:
-        """The parameters as a configuration. A trial that did not run to its end must have every gate."""
+        """The parameters as a configuration. A trial that did not run to its end must have every choice."""
         config: dict[str, Any] = {}
-        for node in self.space.active_nodes(config):
-            openers = [name for name, _ in node.openers]
-            for name in (*node.parameters, *(name for name, _ in node.choices)):
-                is_gate = name in openers or name not in node.parameters
-                if is_gate and name not in params and not complete:
+        for _, node in self.space.tree.walk(config.__getitem__):  # the label of an option is its position
+            for name in node.parameters:
+                config[name] = self._to_ours(name, params, ranges)
+            for name, options in node.choices:
+                if name not in params and not complete:
                     raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
                 config[name] = self._to_ours(name, params, ranges)
-                if is_gate and not has_value(self.space, name, config[name]):
+                if not 0 <= config[name] < len(options):
                     raise ConfigError(f"parameter {name!r}: {params[name]!r} is not a value of {self._ranges[name]}")
         return self.space.validate(config)
 
@@ -116,7 +115,7 @@ class Inferred:
         if name in self.dynamic:
             return self._to_position(name, params[name], ranges.get(name))
         domain = self.space.variables[name]
-        value = params[name] if _opens(domain) else _clipped(self._ranges[name], params[name])
+        value = params[name] if isinstance(domain, Choice) else _clipped(self._ranges[name], params[name])
         if name not in self._has_positions:
             return restore(domain, value)
         try:
@@ -211,14 +210,7 @@ class Inferred:
         if isinstance(child, Choice):
             pairs = zip(child.labels, child.spaces, strict=True)
             return Choice({codec.value(int(position)): self._readable(sub) for position, sub in pairs})
-        domain = to_domain(self._ranges[name])
-        if isinstance(child, Integer) and child.opens and isinstance(domain, (Real, Integer)):
-            convert = codec.value if name in self._has_positions else int
-            opens: dict[Any, Space] = {
-                (convert(low), convert(high)): self._readable(sub) for (low, high), sub in child.opens.items()
-            }
-            return type(domain)(domain.low, domain.high, log=domain.log, step=domain.step, opens=opens)  # type: ignore[arg-type]
-        return domain
+        return to_domain(self._ranges[name])
 
 
 def _position(codec: Codec, value: Any) -> int | None:
@@ -228,11 +220,6 @@ def _position(codec: Codec, value: Any) -> int | None:
     except ConfigError:
         return None
     return position if 0 <= position < codec.n_values else None
-
-
-def _opens(domain: Parameter | Choice) -> bool:
-    """Whether other parameters depend on a variable."""
-    return isinstance(domain, Choice) or (isinstance(domain, (Real, Integer)) and bool(domain.opens))
 
 
 def _opening(structure: Structure) -> set[str]:

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
@@ -15,7 +15,7 @@ from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
-from addtree._optuna.ranges import position_in, suggested_position, value_at, values_near
+from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
 from addtree._optuna.trials import TrialHistory, exact_params
 from addtree.space.space import Space
 
@@ -118,18 +118,17 @@ class StudyState:
         suggested, d = self.suggestions.get(trial.number, {}), narrow_type(distribution)
         if name not in suggested:
             return None
-        found, position = suggested[name], suggested_position(suggested[name])
-        if isinstance(d, CategoricalDistribution) or (position is None and not isinstance(found, (int, float))):
-            return nearest_value(d, found)
+        position = suggested_position(suggested[name])
+        if isinstance(d, CategoricalDistribution):
+            return nearest_value(d, suggested[name])
         if position is None:
             before = None if self.model is None else self.model.translation.distributions.get(name)
-            if before is None or isinstance(before, CategoricalDistribution) or d.low <= found <= d.high:
-                return nearest_value(d, found)
-            position = position_in(narrow_type(before), found)
+            position = _moved_position(before, d, suggested[name])
+        if position is None:
+            return nearest_value(d, suggested[name])
         value = value_at(d, position)
         others = {key: other for key, other in suggested.items() if key != name}
-        known = {**others, **exact_params(trial)}
-        taken = self._values_beside(trial.number, name, known)
+        taken = self._values_beside(trial.number, name, {**others, **exact_params(trial)})
         return next((near for near in values_near(d, value) if near not in taken), value)
 
     def _values_beside(self, number: int, name: str, known: dict[str, Any]) -> set[Any]:
@@ -150,6 +149,13 @@ class StudyState:
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:
+    """The position of a value in the range that it was suggested for, if it is outside of the present one."""
+    if not isinstance(before, (FloatDistribution, IntDistribution)) or not isinstance(value, (int, float)):
+        return None
+    return None if now.low <= value <= now.high else position_in(before, value)
 
 
 def inferred_space(study: Study) -> Space | None:

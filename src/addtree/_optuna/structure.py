@@ -16,9 +16,10 @@ satisfies the pair. The set covers every trial that has the parameter, and no tr
 a tree holds a parameter once on each path. A gate that is shared by several options needs no special treatment: what it
 opens belongs to the gate, wherever the gate is.
 
-A few trials often allow several explanations. The cost is about the number of bits that describe the set. A gate that is
-itself rarely present adds to it, and so does one that the code asked for after the parameter. Of two sets with the same cost, the one nearer to the parameter in that order
-wins. If nothing explains a parameter, it belongs to the values of one gate that may have it, or to the root.
+A few trials often allow several explanations. The cost is about the number of bits that describe the set. A gate that
+is itself rarely present adds to it, and so does one that the code asked for after the parameter. Of two sets with the
+same cost, the one nearer to the parameter in that order wins. If nothing explains a parameter, it belongs to the values
+of one gate that may have it, or to the root.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import optuna
@@ -30,7 +31,8 @@ def build_study(study: optuna.Study) -> Report:
     if len(study.directions) > 1:
         raise StudyError(f"study {study.study_name!r} has several objectives; the report shows one")
     space, records = read_study(study)
-    return build(space, records, maximize=study.direction == StudyDirection.MAXIMIZE, title=study.study_name)
+    report = build(space, records, maximize=study.direction == StudyDirection.MAXIMIZE, title=study.study_name)
+    return replace(report, inferred=space_of(study) is None)
 
 
 def read_study(study: optuna.Study) -> tuple[Space, list[Record]]:
