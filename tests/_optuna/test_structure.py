@@ -47,7 +47,7 @@ def test_of_two_equal_gates_the_nearer_one_is_preferred() -> None:
 
 
 def test_what_a_shared_choice_opens_belongs_to_the_choice() -> None:
-    """Three of four models share k, and one of them was only seen with k = 0. Still x belongs to k, not to the model."""
+    """Three of four models share k, and one of them was only seen with k = 0. Nevertheless x belongs to k."""
     seen = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 0)]
     trials = [ObservedTrial({"model": m, "k": k, **({"x": None} if k == 0 else {})}) for m, k in seen]
     gates = {"model": Gate(4, ordered=False), "k": Gate(2, ordered=False)}
