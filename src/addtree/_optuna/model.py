@@ -133,7 +133,7 @@ class StudyModel:
                 break
             pending = [*pending, config]
         else:
-            if restriction is None:
+            if restriction is None:  # Where no position matters, the model may go on to ask for positions.
                 params = self.translation.params(self.translation.space.sample(rng))
         return params
 
