@@ -6,6 +6,7 @@ python benchmarks/sampler.py overhead    time per trial around n = 100
 python benchmarks/sampler.py growth      time per trial, and in the encoding of trials, as the study grows
 python benchmarks/sampler.py border      distance to the border of a feasible region after 30 trials
 python benchmarks/sampler.py fixed       what trials find in which the user fixed some parameters
+python benchmarks/sampler.py dynamic     objectives whose ranges depend on other parameters
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
 from addtree import Optimizer, Space
 from addtree.optuna import AddTreeSampler
@@ -160,7 +161,80 @@ def _best_of_fixed(sampler: BaseSampler, given: dict[str, Any]) -> float:
     return min(trial.value for trial in study.trials[FREE:] if trial.value is not None)
 
 
-PARTS = {"quality": quality, "overhead": overhead, "growth": growth, "border": border, "fixed": fixed}
+def layers(trial: optuna.Trial) -> float:
+    """A range from zero to another parameter. The optimum is n = 4, x = 2.6."""
+    n = trial.suggest_int("n", 1, 6)
+    x = trial.suggest_float("x", 0, n)
+    return (n - 4) ** 2 / 10 + (x - 2.6) ** 2
+
+
+def rates(trial: optuna.Trial) -> float:
+    """Learning rates with min_lr <= max_lr. The optimum is 3e-2 and 1e-4."""
+    largest = trial.suggest_float("max_lr", 1e-4, 1, log=True)
+    least = trial.suggest_float("min_lr", 1e-6, largest, log=True)
+    return float(np.log10(largest / 3e-2) ** 2 + np.log10(least / 1e-4) ** 2 / 4)
+
+
+def leaves(trial: optuna.Trial) -> float:
+    """A tree with at most 2**depth leaves. The optimum is a depth of 6, 21 leaves and a share of 0.7."""
+    depth = trial.suggest_int("depth", 1, 8)
+    n = trial.suggest_int("leaves", 2, 2**depth)
+    share = trial.suggest_float("share", 0.1, 1)
+    return (depth - 6) ** 2 / 20 + float(np.log2(n / 21) ** 2) / 4 + (share - 0.7) ** 2
+
+
+def interval(trial: optuna.Trial) -> float:
+    """An interval with b >= a. The optimum is 0.3 and 0.35, a narrow one."""
+    a = trial.suggest_float("a", 0, 1)
+    b = trial.suggest_float("b", a, 1)
+    return 10 * (a - 0.3) ** 2 + 20 * (b - a - 0.05) ** 2
+
+
+def budgets(trial: optuna.Trial) -> float:
+    """Shares of a budget that two of three kinds of models split. The optimum is the kind "b" with 0.5 and 0.2."""
+    kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+    first = trial.suggest_float("first", 0, 1)
+    if kind == "c":
+        return 0.3 + (first - 0.4) ** 2
+    second = trial.suggest_float("second", 0, 1 - first)
+    return 0.2 * (kind == "a") + 3 * (first - 0.5) ** 2 + 3 * (second - 0.2) ** 2
+
+
+DYNAMIC: tuple[Callable[[optuna.Trial], float], ...] = (layers, rates, leaves, interval, budgets)
+
+
+def dynamic_values(sampler: BaseSampler, objective: Callable[[optuna.Trial], float]) -> tuple[float, int]:
+    """The best value of a study of an objective with dynamic ranges, and the number of its duplicates."""
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=BUDGET)
+    distinct = {tuple(sorted(trial.params.items())) for trial in study.trials}
+    return study.best_value, BUDGET - len(distinct)
+
+
+def dynamic() -> None:
+    """All optima have the value zero, and none of them is at the end of a range."""
+    print(f"\ndynamic ranges: best value after {BUDGET} trials, mean of {SEEDS} seeds, and duplicates in all of them")
+    print(f"{'objective':<12}{'AddTreeSampler':>16}{'TPE':>12}{'random':>12}   duplicates   seeds won against TPE")
+    for objective in DYNAMIC:
+        ours = [dynamic_values(AddTreeSampler(seed=seed), objective) for seed in range(SEEDS)]
+        tpe, random = (
+            np.array([dynamic_values(make(seed=seed), objective)[0] for seed in range(SEEDS)])
+            for make in (TPESampler, RandomSampler)
+        )
+        best = np.array([value for value, _ in ours])
+        row = f"{best.mean():16.2e}{tpe.mean():12.2e}{random.mean():12.2e}"
+        repeated, won = sum(n for _, n in ours), int(np.sum(best < tpe))
+        print(f"{objective.__name__:<12}{row}{repeated:13d}{won:12d}", flush=True)
+
+
+PARTS = {
+    "quality": quality,
+    "overhead": overhead,
+    "growth": growth,
+    "border": border,
+    "fixed": fixed,
+    "dynamic": dynamic,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -13,7 +13,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree import Choice, Optimizer, Real, Space
-from addtree._optuna.codec import Declared, Inferred
+from addtree._optuna.codec import Declared
+from addtree._optuna.inferred import Inferred
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.trials import TrialHistory
 from addtree.space.space import Config
@@ -67,9 +68,9 @@ class CountingTranslation(Inferred):
         super().__init__(trials)
         self.space = CountingSpace(self.space.children)
 
-    def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+    def config(self, params: Mapping[str, Any], **options: Any) -> dict[str, Any]:
         self.n_translated += 1
-        return super().config(params, complete=complete)
+        return super().config(params, **options)
 
 
 @pytest.mark.parametrize("n_startup", [10, 1000])

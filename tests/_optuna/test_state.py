@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
 from addtree import Categorical, Space
@@ -99,3 +99,32 @@ def test_a_suggestion_is_kept_while_its_trial_runs() -> None:
     state.remember(study.trials[2], {"x": 0.3})
     assert state.suggestions == {1: {"x": 0.2}, 2: {"x": 0.3}}
     assert second.number == 1
+
+
+def test_a_parameter_that_nothing_explains_does_not_make_the_structure_inferred_again() -> None:
+    def momentum(i: int) -> FrozenTrial:
+        params = {"lr": (i % 10) / 10, **({"momentum": 0.9} if i % 10 > 5 else {})}
+        return optuna.create_trial(params=params, distributions=dict.fromkeys(params, UNIT), value=0.0)
+
+    study = optuna.create_study()
+    study.add_trials([momentum(i) for i in range(40)])
+    state = state_of(study)
+    assert state.model is not None
+    settled = state.model.translation
+    for i in range(10):
+        study.add_trial(momentum(i))
+        state.refresh(study)
+    assert state.model.translation is settled
+
+
+def test_a_stepped_range_that_moves_is_told_again() -> None:
+    """The space of positions stays the same, but the old positions stand for other values."""
+    study = optuna.create_study()
+    before, now = IntDistribution(0, 8, step=2), IntDistribution(4, 12, step=2)
+    study.add_trial(optuna.create_trial(params={"x": 8}, distributions={"x": before}, value=0.0))
+    state = state_of(study)
+    assert state.model is not None
+    assert state.model._optimizer.trials[0].config == {"x": 4}
+    study.add_trial(optuna.create_trial(params={"x": 12}, distributions={"x": now}, value=1.0))
+    state.refresh(study)
+    assert [trial.config for trial in state.model._optimizer.trials] == [{"x": 2}, {"x": 4}]

@@ -47,7 +47,7 @@ def test_every_python_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest
 
 def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    (code,) = blocks(DOCS / "optuna.md", "python")
+    code, space, *_ = blocks(DOCS / "optuna.md", "python")
     scope: dict[str, object] = {}
     exec(code, scope)
     study = scope["study"]
@@ -55,6 +55,8 @@ def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str
     assert study.best_params["model"] == "curve"
     assert study.best_value < 1e-3
     assert "bend" in capsys.readouterr().out
+    exec(space, scope)
+    assert "└─ 'curve'\n" in capsys.readouterr().out
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

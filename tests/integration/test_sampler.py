@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,10 @@ from optuna.distributions import IntDistribution
 from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 
-from addtree import AddTreeError, Choice, Integer, Optimizer, Real, Space
+from addtree import AddTreeError, Categorical, Choice, Integer, Optimizer, Real, Space
 from addtree.optuna import AddTreeSampler
 from addtree.problems import synthetic
-from benchmarks.sampler import define_by_run
+from benchmarks.sampler import DYNAMIC, define_by_run, dynamic_values, interval
 
 
 @pytest.fixture(autouse=True)
@@ -253,6 +254,100 @@ def test_suggestions_stay_within_a_range_that_depends_on_another_parameter() -> 
 
     study = optimized(objective, 20, seed=0)
     assert all(0 <= p["x"] <= p["high"] for p in params_of(study))
+
+
+@pytest.mark.parametrize("objective", DYNAMIC, ids=lambda objective: objective.__name__)
+def test_dynamic_ranges_have_no_duplicates_and_beat_tpe(objective: Callable[[optuna.Trial], float]) -> None:
+    """As in `benchmarks/sampler.py dynamic`, with fewer seeds."""
+    ours = [dynamic_values(AddTreeSampler(seed=seed), objective) for seed in range(2)]
+    tpe = [dynamic_values(optuna.samplers.TPESampler(seed=seed), objective) for seed in range(2)]
+    assert [repeated for _, repeated in ours] == [0, 0]
+    assert sum(value for value, _ in ours) < sum(value for value, _ in tpe)
+
+
+def test_two_workers_share_suggestions_for_dynamic_ranges() -> None:
+    """The suggestion of a running trial is known to others as positions before its ranges are known."""
+    study = optimized(interval, 15, seed=0)
+    trials = [study.ask() for _ in range(4)]
+    asked = [interval(trial) for trial in trials]
+    assert len(set(asked)) == 4
+
+
+def test_a_suggestion_outside_of_the_range_keeps_its_position() -> None:
+    """After one trial the range is not known to be dynamic. The suggestion then moves with the range."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    asked = study.ask()
+    suggested = asked.relative_params["x"]
+    assert asked.suggest_float("x", 10, 20) == pytest.approx(10 + 10 * suggested)
+
+
+def test_the_space_of_a_study_is_the_declared_or_the_inferred_one() -> None:
+    problem = synthetic()
+    declared = AddTreeSampler(problem.space)
+    assert declared.space(optuna.create_study()) is problem.space
+    sampler = AddTreeSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    assert sampler.space(study) is None
+    study.optimize(define_by_run, n_trials=12)
+    found = sampler.space(study)
+    assert found is not None
+    assert {name: set(c) for name, c in found.conditions.items()} == {
+        name: set(c) for name, c in problem.space.conditions.items()
+    }
+
+
+def test_a_warning_names_each_contradiction_of_a_declared_space(caplog: pytest.LogCaptureFixture) -> None:
+    space = Space(
+        model=Choice(a=Space(), b=Space()), kind=Categorical(["u", "v"]), x=Real(0, 1), y=Real(0, 1), n=Integer(1, 3)
+    )
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("model", ["b", "a"])
+        trial.suggest_categorical("kind", ["u", "v"])
+        return trial.suggest_float("x", 0, 2) + trial.suggest_float("why", 0, 1) + trial.suggest_int("n", 1, 3)
+
+    with caplog.at_level(logging.WARNING, "addtree"):
+        optimized(objective, 4, space=space, seed=0)
+    messages = [record.getMessage() for record in caplog.records if "contradicts the space" in record.getMessage()]
+    assert len(messages) == 3
+    for name, problem in (("model", "in another order"), ("x", "real [0, 1]"), ("why", "not in the declared space")):
+        assert sum(f"{name!r}" in message and problem in message for message in messages) == 1
+
+
+def test_categories_in_another_order_than_declared_work() -> None:
+    space = Space(model=Choice(a=Space(x=Real(-1, 1)), b=Space(y=Real(-1, 1))))
+
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("model", ["b", "a"]) == "a":
+            return trial.suggest_float("x", -1, 1) ** 2
+        return 1 + trial.suggest_float("y", -1, 1) ** 2
+
+    study = optimized(objective, 20, space=space, seed=0)
+    assert study.best_params["model"] == "a"
+    assert study.best_value < 1e-3
+
+
+def test_a_study_whose_code_changes_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """A range is narrowed, another one is widened, a parameter is added, and one is removed."""
+
+    def before(trial: optuna.Trial) -> float:
+        x, y, old = (trial.suggest_float(name, 0, 10) for name in ("x", "y", "old"))
+        return (x - 3) ** 2 + (y - 10) ** 2 + old
+
+    def after(trial: optuna.Trial) -> float:
+        x, y, new = trial.suggest_float("x", 0, 5), trial.suggest_float("y", 0, 20), trial.suggest_float("new", 0, 1)
+        return (x - 3) ** 2 + (y - 12) ** 2 + new
+
+    study = optimized(before, 20, seed=0)
+    with caplog.at_level(logging.WARNING, "addtree"):
+        study.optimize(after, n_trials=25)
+    found = [trial for trial in study.trials if "new" in trial.params]
+    assert min(trial.value or 0.0 for trial in found) < 0.1
+    assert len({tuple(trial.params.values()) for trial in found}) == 25
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 1
+    assert "'x' outside of its present range" in messages[0]
 
 
 def test_several_objectives_are_refused() -> None:

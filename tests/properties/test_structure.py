@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, IntDistribution
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree._optuna.codec import Inferred, to_distribution
+from addtree._optuna.codec import to_distribution
+from addtree._optuna.inferred import Inferred
 from addtree.configspace import from_configspace
 from addtree.problems import synthetic
 from addtree.space.tree import Location

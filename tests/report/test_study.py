@@ -12,6 +12,7 @@ import addtree as at
 from addtree import cli
 from addtree.errors import StudyError
 from addtree.report.study import build_study
+from addtree.report.text import explain
 from addtree.study.studies import open_study
 
 
@@ -45,6 +46,23 @@ def test_a_define_by_run_study_keeps_its_own_values() -> None:
     assert report.space.variables["kind"] == at.Categorical(["relu", None, True])
     assert report.learned is not None
     assert set(report.learned.curves) == {"layers", "kind", "width", "rate", "u0", "u1", "u2"}
+
+
+def test_a_study_with_a_dynamic_range_is_reported_and_its_space_printed() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        n = trial.suggest_int("n", 1, 50)
+        return (
+            n + trial.suggest_float("x", 0, n) + trial.suggest_float(trial.suggest_categorical("c", ["y", "z"]), 0, 1)
+        )
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=12)
+    report = build_study(study)
+    assert report.count("done") == 12
+    assert [trial.config for trial in report.trials] == [trial.params for trial in study.trials]
+    highest = max(trial.params["n"] for trial in study.trials)
+    assert report.space.variables["x"] == at.Real(0, highest)
+    assert "space, as the trials show it\n  n: integer 1..50" in explain(report)
 
 
 def test_several_objectives_are_refused() -> None:

@@ -48,3 +48,17 @@ def test_a_parameter_that_depends_on_itself_is_refused() -> None:
     with pytest.raises(SpaceError, match="'a' depends on itself"):
         assemble_strictly(parents, DOMAINS, gates)
     assert assemble(parents, DOMAINS, gates).variables.keys() == DOMAINS.keys()
+
+
+def test_only_the_parameter_that_would_occur_twice_moves_to_the_root() -> None:
+    """Here x would be below b and beside it. What belongs to two options of a stays there."""
+    domains = {**DOMAINS, "y": Real(0, 1)}
+    parents: dict[str, Parents] = {
+        "a": ROOT,
+        "b": frozenset([("a", 1)]),
+        "x": frozenset([("a", 1), ("b", 0)]),
+        "y": frozenset([("a", 0), ("a", 1)]),
+    }
+    found = assemble(parents, domains, {"a": BINARY, "b": BINARY})
+    assert found.conditions["x"] == ((),)
+    assert found.conditions["b"] == ((("a", 1),),)

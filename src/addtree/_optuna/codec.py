@@ -1,33 +1,28 @@
 """The conversion between Optuna's objects and ours: distributions and domains, parameters of trials and configurations.
 
 A *translation* is a space with the conversion of a trial's parameters to a configuration of that space and back. There
-are two. `Declared` belongs to a space that the user declared and keeps every value as it is. `Inferred` belongs to the
-space that trials show. It replaces categories and values on a grid by their positions, so that a category may have any
-type.
+are two. `Declared` belongs to a space that the user declared and keeps every value as it is. `Inferred`, in a module of
+its own, belongs to the space that trials show.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState
 
 from addtree._numbers import MAX_EXACT
-from addtree._optuna.structure import ObservedTrial, infer_parents
 from addtree.errors import ConfigError, SpaceError
-from addtree.space.assembly import MAX_OPTIONS, Gate, assemble
+from addtree.space.assembly import MAX_OPTIONS, Gate
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
-_MAX_CHANGES = 2
-"""A range that changed at most this often, never back to an earlier one, was edited by the user. Any other range that
-changes depends on another parameter."""
+NO_RANGES: Mapping[str, BaseDistribution] = {}
+"""What a trial asked for before it asked for anything."""
 
 Distribution: TypeAlias = CategoricalDistribution | FloatDistribution | IntDistribution
 """The distributions that Optuna has."""
@@ -164,14 +159,22 @@ class Translation(Protocol):
         ...
 
     @property
-    def distributions(self) -> Mapping[str, BaseDistribution]:
-        """The distribution of each parameter."""
+    def dynamic(self) -> frozenset[str]:
+        """The names of the parameters that are modelled by their positions in dynamic ranges."""
         ...
 
-    def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+    @property
+    def distributions(self) -> Mapping[str, BaseDistribution]:
+        """The distributions of the parameters that can be suggested before the objective asks for them."""
+        ...
+
+    def config(
+        self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
+    ) -> dict[str, Any]:
         """The configuration that a trial's parameters describe, or a ConfigError if they describe none.
 
         complete  whether the trial ran to its end, so that a missing parameter is known to be absent
+        ranges    the distributions that the trial asked for
         """
         ...
 
@@ -179,8 +182,12 @@ class Translation(Protocol):
         """A configuration as parameters of a trial."""
         ...
 
-    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, params: Mapping[str, Any], ranges: Mapping[str, BaseDistribution] = NO_RANGES) -> dict[str, Any]:
         """Those of a trial's parameters that the space has, as values of the space; others are left out."""
+        ...
+
+    def means_the_same(self, other: Translation) -> bool:
+        """Whether every configuration means the same under the other translation, and parameters have one order."""
         ...
 
 
@@ -190,16 +197,21 @@ class Declared:
     seen  the latest distribution of each parameter that a trial asked for
     """
 
+    dynamic: frozenset[str] = frozenset()
+
     def __init__(self, space: Space, seen: Mapping[str, BaseDistribution]) -> None:
         self.space = space
-        # The code may ask for whole-number labels by suggest_int or suggest_categorical. The first trial shows which.
+        # The code may ask for whole-number labels by suggest_int or suggest_categorical, and for labels in any order.
+        # Optuna refuses a distribution that differs from ours, so the first trial shows which one it is.
         self.distributions = {
             name: seen.get(name, to_distribution(domain))
             for name, domain in space.variables.items()
-            if name in seen or not _has_whole_labels(domain)
+            if name in seen or isinstance(domain, (Real, Integer))
         }
 
-    def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+    def config(
+        self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
+    ) -> dict[str, Any]:
         """The parameters that the space has, as they are."""
         variables = self.space.variables
         config = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
@@ -213,14 +225,37 @@ class Declared:
         """The configuration as it is."""
         return dict(config)
 
-    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, params: Mapping[str, Any], ranges: Mapping[str, BaseDistribution] = NO_RANGES) -> dict[str, Any]:
         """The parameters as they are, or as they were before Optuna rounded them."""
         variables = self.space.variables
         found = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
-        return {name: value for name, value in found.items() if _has_value(self.space, name, value)}
+        return {name: value for name, value in found.items() if has_value(self.space, name, value)}
+
+    def means_the_same(self, other: Translation) -> bool:
+        """Whether the other translation has the same space."""
+        return self.space is other.space or repr(self.space) == repr(other.space)
+
+    def contradictions(self, asked: Mapping[str, BaseDistribution]) -> Iterator[tuple[str, str]]:
+        """The parameters in which an objective that asked for these distributions contradicts the space, and how."""
+        for name, distribution in asked.items():
+            domain = self.space.variables.get(name)
+            if domain is None:
+                known = ", ".join(map(repr, self.space.variables))
+                yield name, f"is not in the declared space, which has {known}; it gets random values"
+                continue
+            expected, found = to_distribution(domain), distribution
+            if not isinstance(domain, (Real, Integer)) and isinstance(found, CategoricalDistribution):
+                same = set(map(repr, found.choices)) == set(map(repr, domain.labels))
+                if same and list(found.choices) != list(domain.labels):
+                    yield name, f"has the categories {found.choices} in another order than the declared space: {domain}"
+                    continue
+            elif _has_whole_labels(domain) and isinstance(found, IntDistribution):
+                expected = IntDistribution(min(domain.labels), max(domain.labels))  # type: ignore[union-attr]
+            if found != expected:
+                yield name, f"is asked for as {found}, but the declared space has {name!r}: {domain}"
 
 
-def _has_value(space: Space, name: str, value: Any) -> bool:
+def has_value(space: Space, name: str, value: Any) -> bool:
     """Whether a parameter of a space has this value."""
     try:
         space.encoding.encode_value(name, value)
@@ -233,129 +268,3 @@ def _has_whole_labels(domain: Parameter | Choice) -> bool:
     if isinstance(domain, (Real, Integer)):
         return False
     return all(isinstance(label, int) and not isinstance(label, bool) for label in domain.labels)
-
-
-class Inferred:
-    """The translation of the space that a set of trials shows.
-
-    A trial may lack a parameter that the space has for it, because no gate explains the absence. The configuration then
-    has the middle of the parameter's range. Parameters that the space does not have for a trial are left out.
-    """
-
-    def __init__(self, trials: Sequence[FrozenTrial]) -> None:
-        history: dict[str, list[BaseDistribution]] = {}
-        for trial in trials:
-            for name, distribution in trial.distributions.items():
-                history.setdefault(name, []).append(distribution)
-        self.distributions = {name: _current(seen) for name, seen in history.items()}
-        self._codecs = {name: Codec(distribution) for name, distribution in self.distributions.items()}
-        self.space = self._infer_space(trials)
-        self._has_positions = {
-            name
-            for name, domain in self.space.variables.items()
-            if isinstance(domain, Choice) or self._codecs[name].by_position
-        }
-        self._defaults = {
-            name: self.space.encoding.decode_value(name, 0.5) if isinstance(domain, (Real, Integer)) else 0
-            for name, domain in self.space.variables.items()
-        }
-
-    def _infer_space(self, trials: Sequence[FrozenTrial]) -> Space:
-        domains = {name: domain for name, codec in self._codecs.items() if (domain := codec.domain) is not None}
-        possible = {name: codec for name, codec in self._codecs.items() if name in domains and codec.can_be_gate}
-        observed = [
-            ObservedTrial(
-                {
-                    name: possible[name].position(value) if name in possible else None
-                    for name, value in trial.params.items()
-                    if name in domains
-                },
-                complete=trial.state == TrialState.COMPLETE,
-            )
-            for trial in trials
-        ]
-        seen: dict[str, set[int]] = {name: set() for name in possible}
-        for trial in observed:
-            for name, position in trial.positions.items():
-                if position is not None:
-                    seen[name].add(position)
-        gates = {name: codec.gate(frozenset(seen[name])) for name, codec in possible.items()}
-        return assemble(infer_parents(observed, gates), domains, gates)
-
-    def config(self, params: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
-        """The parameters as a configuration. A trial that did not run to its end must have every choice."""
-        config: dict[str, Any] = {}
-        for _, node in self.space.tree.walk(config.__getitem__):  # the label of an option is its position
-            for name in node.parameters:
-                config[name] = self._to_ours(name, params)
-            for name, options in node.choices:
-                if name not in params and not complete:
-                    raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
-                config[name] = self._to_ours(name, params)
-                if not 0 <= config[name] < len(options):
-                    raise ConfigError(
-                        f"parameter {name!r}: {params[name]!r} is not a value of {self.distributions[name]}"
-                    )
-        return self.space.validate(config)
-
-    def _to_ours(self, name: str, params: Mapping[str, Any]) -> Any:
-        """The value of a parameter in our space; the default if it is missing."""
-        if name not in params:
-            return self._defaults[name]
-        if name not in self._has_positions:
-            return restore(self.space.variables[name], params[name])
-        try:
-            return self._codecs[name].position(params[name])
-        except ConfigError as error:
-            raise ConfigError(f"parameter {name!r}: {error}") from None
-
-    def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration in Optuna's values."""
-        return {
-            name: self._codecs[name].value(value) if name in self._has_positions else value
-            for name, value in config.items()
-        }
-
-    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters in our values."""
-        found: dict[str, Any] = {}
-        for name in self.space.variables.keys() & params.keys():
-            try:
-                value = self._to_ours(name, params)
-            except ConfigError:
-                continue
-            if _has_value(self.space, name, value):
-                found[name] = value
-        return found
-
-    def fits(self, trial: FrozenTrial) -> bool:
-        """Whether a trial has exactly the parameters and ranges that the space has for it.
-
-        A trial that did not run to its end may have fewer parameters.
-        """
-        if any(self.distributions.get(name) != distribution for name, distribution in trial.distributions.items()):
-            return False
-        complete = trial.state == TrialState.COMPLETE
-        try:
-            config = self.config(trial.params, complete=complete)
-        except ConfigError:
-            return False
-        present = trial.params.keys() & self.space.variables.keys()
-        return present == config.keys() or (not complete and present <= config.keys())
-
-
-def _current(seen: Sequence[BaseDistribution]) -> BaseDistribution:
-    """The distribution to use for a name that had several, the oldest first.
-
-    If the user edited the range, it is the latest one. If the range depends on another parameter, it covers all ranges.
-    """
-    runs = [distribution for distribution, _ in groupby(seen)]
-    last = runs[-1]
-    repeated = any(distribution in runs[:i] for i, distribution in enumerate(runs))
-    if len(runs) - 1 <= _MAX_CHANGES and not repeated:
-        return last
-    ranges = [d for d in runs if isinstance(d, (FloatDistribution, IntDistribution))]
-    low, high = min(d.low for d in ranges), max(d.high for d in ranges)
-    if isinstance(last, IntDistribution):
-        return IntDistribution(int(low), int(high), log=last.log)
-    return FloatDistribution(low, high, log=ranges[-1].log)

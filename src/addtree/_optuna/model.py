@@ -12,6 +12,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import Translation
+from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
 from addtree._optuna.trials import (
     Scoring,
@@ -22,6 +23,7 @@ from addtree._optuna.trials import (
     objective_value,
     published,
     standard_error,
+    suggested_positions,
 )
 from addtree.errors import ConfigError, TrialError
 from addtree.optimizer import Optimizer
@@ -30,6 +32,9 @@ from addtree.space.restriction import Restriction
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
+
+_MAX_REPEATS = 5
+"""A suggestion is made at most this often if its positions stand for the values of another trial."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,7 @@ class StudyModel:
 
         The order of parameters counts as a difference, so that a worker that joins later suggests the same.
         """
-        before, now = self.translation.space, translation.space
-        changed = before is not now and repr(before) != repr(now)
+        changed = not translation.means_the_same(self.translation)
         self.translation = translation
         if changed:
             self._restart()
@@ -118,7 +122,9 @@ class StudyModel:
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
         try:
-            return self.translation.config(params, complete=trial.state == TrialState.COMPLETE)
+            complete = trial.state == TrialState.COMPLETE
+            params = {**params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
+            return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
             if trial.state == TrialState.COMPLETE and not self._warned:
                 self._warned = True
@@ -134,11 +140,37 @@ class StudyModel:
     def suggest(self, number: int, rng: np.random.Generator, restriction: Restriction | None = None) -> dict[str, Any]:
         """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
         pending = self.pending(except_for=number)
-        config = self._startup.suggest(pending, rng, restriction)
-        if config is None:
-            turn = number + 1  # `Optimizer.ask` counts from 1.
-            config = self._optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
-        return self.translation.params(config)
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_REPEATS):
+            config = self._startup.suggest(pending, rng, restriction)
+            if config is None:
+                turn = number + 1  # `Optimizer.ask` counts from 1.
+                config = self._optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
+            params = self.translation.params(config)
+            if not self._repeats(params, except_for=number):
+                break
+            pending = [*pending, config]
+        else:
+            if restriction is None:  # Where no position matters, the model may go on to ask for positions.
+                params = self.translation.params(self.translation.space.sample(rng))
+        return params
+
+    def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
+        """Whether positions that no trial has yet stand for the values of a trial nevertheless.
+
+        Where another trial has the same values otherwise, its ranges are those of the suggestion.
+        """
+        positions = {name: suggested_position(params[name]) for name in self.translation.dynamic & params.keys()}
+        values = {name: value for name, value in params.items() if name not in positions}
+        return bool(positions) and any(
+            trial.number != except_for
+            and positions.keys() <= trial.params.keys()
+            and all(trial.params.get(name) == value for name, value in values.items())
+            and all(
+                decodes_to(trial.distributions[name], u or 0.0, trial.params[name]) for name, u in positions.items()
+            )
+            for trial in (*self._history.finished, *self._history.unfinished)
+        )
 
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
         """What is known of a trial before it is suggested; None if nothing is.
@@ -156,17 +188,17 @@ class StudyModel:
                 return Restriction.of(encoding, values, optional=optional)
         return None
 
-    def complete(self, number: int, name: str, fixed: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> dict[str, Any]:
         """The best parameters for a trial that has some already and asks for a further one.
 
         Empty if the further one cannot be active.
         """
-        encoding, values = self.translation.space.encoding, self.translation.values(fixed)
+        encoding, values = self.translation.space.encoding, self.translation.values(trial.params, trial.distributions)
         try:
             restriction = Restriction.of(encoding, values, active=[name])
         except ConfigError:
             return {}
-        return self.suggest(number, rng, restriction)
+        return self.suggest(trial.number, rng, restriction)
 
     def pending(self, *, except_for: int) -> list[dict[str, Any]]:
         """The configurations that other trials are evaluating, or that wait for a worker."""

@@ -15,10 +15,10 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._optuna.independent import draw_value, nearest_value
+from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
-from addtree._optuna.state import StudyState
+from addtree._optuna.state import StudyState, inferred_space
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
 from addtree._types import Config
 from addtree.errors import OptionError
@@ -142,11 +142,9 @@ class AddTreeSampler(BaseSampler):
             state = self._state_for(study, trial)
             if param_name not in state.suggestions.get(trial.number, {}):
                 state.complete(trial, param_name, self._rng(trial, 0))
-            suggested = state.suggestions.get(trial.number, {})
-            if param_name in suggested:
-                value = nearest_value(param_distribution, suggested[param_name])
-                if value is not None:
-                    return value
+            value = state.decode(trial, param_name, param_distribution)
+            if value is not None:
+                return value
             counts = state.history.counts.get(param_name, {})
         purpose = zlib.crc32(param_name.encode(errors="surrogatepass"))
         return draw_value(param_distribution, counts, self._rng(trial, purpose))
@@ -176,6 +174,13 @@ class AddTreeSampler(BaseSampler):
         state.refresh(study)
         recommended = None if state.model is None else state.model.recommend()
         return best if recommended is None else copy.deepcopy(recommended)
+
+    def space(self, study: Study) -> Space | None:
+        """The declared space, or else the space that the finished trials of a study show; None if there are none.
+
+        A parameter whose range depends on others appears with a range that covers all ranges that were seen.
+        """
+        return self._settings.space if self._settings.space is not None else inferred_space(study)
 
     def _state_for(self, study: Study, trial: FrozenTrial) -> StudyState:
         """What is known about the study at the beginning of the trial."""

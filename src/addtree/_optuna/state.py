@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
-from addtree._optuna.codec import Declared, Inferred, Translation
+from addtree._optuna.codec import Declared, Translation, narrow_type
+from addtree._optuna.independent import nearest_value
+from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
-from addtree._optuna.trials import TrialHistory
+from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.trials import TrialHistory, exact_params
+from addtree.space.space import Space
+
+_log = logging.getLogger("addtree")
 
 _N_SETTLED = 30
 """After this number of finished trials, the structure is inferred again only if a new trial contradicts it."""
@@ -35,6 +43,7 @@ class StudyState:
         self.initial = InitialConfigs(settings.initial)
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
+        self._warned: set[str] = set()  # The parameters that a warning named.
         self._translate([])
 
     def belongs_to(self, study: Study) -> bool:
@@ -67,7 +76,13 @@ class StudyState:
 
     def _translation(self, new: list[FrozenTrial]) -> Translation | None:
         if self._settings.space is not None:
-            return Declared(self._settings.space, self.history.distributions)
+            declared = Declared(self._settings.space, self.history.distributions)
+            for trial in new:
+                for name, problem in declared.contradictions(trial.distributions):
+                    self._warn(
+                        name, f"the objective contradicts the space: in trial {trial.number}, {name!r} {problem}"
+                    )
+            return declared
         finished = self.history.finished
         if not finished:
             return None
@@ -75,16 +90,76 @@ class StudyState:
             current = self.model.translation
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
-        return Inferred(sorted(finished, key=lambda trial: trial.number))
+        inferred = Inferred(sorted(finished, key=lambda trial: trial.number))
+        for name, n in inferred.narrowed.items():
+            self._warn(
+                name, f"{n} trials have {name!r} outside of its present range; they count at the nearest end of it"
+            )
+        return inferred
+
+    def _warn(self, name: str, message: str) -> None:
+        """Log a warning, one for each parameter."""
+        if name not in self._warned:
+            self._warned.add(name)
+            _log.warning("%s", message)
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
         if self.model is not None and trial.params and name in self.model.translation.space.variables:
-            found = self.model.complete(trial.number, name, trial.params, rng)
+            found = self.model.complete(trial, name, rng)
             self.suggestions[trial.number] = {**self.suggestions.get(trial.number, {}), **found}
+
+    def decode(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+        """The value of a suggested parameter in the range that the objective asks for; None if there is none.
+
+        A position becomes the value at that position. A value outside of the range keeps its position instead of being
+        clipped. If another trial has the same parameters already, the nearest free value of a grid is taken.
+        """
+        suggested, d = self.suggestions.get(trial.number, {}), narrow_type(distribution)
+        if name not in suggested:
+            return None
+        position = suggested_position(suggested[name])
+        if isinstance(d, CategoricalDistribution):
+            return nearest_value(d, suggested[name])
+        if position is None:
+            before = None if self.model is None else self.model.translation.distributions.get(name)
+            position = _moved_position(before, d, suggested[name])
+        if position is None:
+            return nearest_value(d, suggested[name])
+        value = value_at(d, position)
+        others = {key: other for key, other in suggested.items() if key != name}
+        taken = self._values_beside(trial.number, name, {**others, **exact_params(trial)})
+        return next((near for near in values_near(d, value) if near not in taken), value)
+
+    def _values_beside(self, number: int, name: str, known: dict[str, Any]) -> set[Any]:
+        """The values that a parameter has in other trials that agree with the known parameters otherwise.
+
+        A position that is not decoded yet agrees with every value.
+        """
+        known = {key: value for key, value in known.items() if suggested_position(value) is None}
+        trials = [*self.history.finished, *(trial for trial in self.history.unfinished if trial.number != number)]
+        return {
+            trial.params[name]
+            for trial in trials
+            if name in trial.params and all(trial.params.get(key) == value for key, value in known.items())
+        }
 
     def remember(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
         """Keep a suggestion as long as its trial runs: the objective may ask for a parameter in another range."""
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:
+    """The position of a value in the range that it was suggested for, if it is outside of the present one."""
+    if not isinstance(before, (FloatDistribution, IntDistribution)) or not isinstance(value, (int, float)):
+        return None
+    return None if now.low <= value <= now.high else position_in(before, value)
+
+
+def inferred_space(study: Study) -> Space | None:
+    """The space that the finished trials of a study show, in Optuna's values; None if there are none."""
+    history = TrialHistory()
+    history.read(study)
+    return Inferred(history.finished).readable_space if history.finished else None

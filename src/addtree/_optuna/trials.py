@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._numbers import MAX_EXACT, as_float, is_whole
+from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree.errors import TrialError
 from addtree.trials import checked_std
 
@@ -84,6 +85,21 @@ def exact_params(trial: FrozenTrial) -> dict[str, Any]:
     suggested = published(trial) if large else {}
     known = {name: number for name in large if is_whole(number := suggested.get(name))}
     return {**trial.params, **{name: number for name, number in known.items() if as_float(number) == large[name]}}
+
+
+def suggested_positions(trial: FrozenTrial, names: Collection[str]) -> dict[str, Any]:
+    """The suggestions that were positions, of those named parameters whose values they became.
+
+    A value does not tell which of the positions that decode to it was suggested, and the model must not take the same
+    point for a new one.
+    """
+    found: dict[str, Any] = {}
+    suggested = published(trial) if names else {}
+    for name in names:
+        position, d = suggested_position(suggested.get(name)), trial.distributions[name]
+        if position is not None and decodes_to(d, position, trial.params[name]):
+            found[name] = suggested[name]
+    return found
 
 
 def is_informative(trial: FrozenTrial) -> bool:

@@ -93,6 +93,7 @@ class Report:
     errors    the most frequent error messages, with the number of trials that failed with each
     learned   None if the values cannot be explained; the notes then say why
     notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
+    inferred  whether the space was inferred from the trials
     """
 
     title: str
@@ -105,6 +106,7 @@ class Report:
     errors: tuple[tuple[str, int], ...]
     learned: Learned | None
     notes: tuple[str, ...]
+    inferred: bool = False
 
     def count(self, state: str) -> int:
         """The number of trials in a state."""

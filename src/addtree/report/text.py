@@ -34,6 +34,8 @@ def explain(report: Report) -> str:
         config = ", ".join(f"{name}={value(v)}" for name, v in report.best.config.items())
         lines.append(f"best {report.best.value:.6g}, trial {report.best.id}: {config}")
     lines += report.notes
+    if report.inferred:
+        lines += ["", "space, as the trials show it", *(f"  {line}" for line in str(report.space).splitlines())]
     if report.learned is not None:
         lines += _why(report.learned.best)
         lines += _variance(report.learned.shares)

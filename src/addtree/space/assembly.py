@@ -45,8 +45,8 @@ class Gate:
 def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter], gates: Mapping[str, Gate]) -> Space:
     """The space in which every parameter is where `parents` says, as far as such a tree exists.
 
-    If a parameter would occur twice on a path, every parameter with several parents moves to the root. If that is not a
-    tree of choices either, all parameters move to the root.
+    If a parameter would occur twice on a path, one parameter with several gates moves to the root if that is enough,
+    else every parameter with several parents. If that is not a tree of choices either, all parameters move to the root.
 
     >>> from addtree.space.parameters import Categorical, Real
     >>> domains = {"model": Categorical((0, 1)), "C": Real(0, 1)}
@@ -59,7 +59,8 @@ def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter], g
     """
     root: Parents = frozenset([None])
     single = {name: found if len(found) == 1 else root for name, found in parents.items()}
-    for attempt in (parents, single):
+    several = [name for name, found in parents.items() if len({parent and parent[0] for parent in found}) > 1]
+    for attempt in (parents, *({**parents, name: root} for name in several), single):
         try:
             return assemble_strictly(attempt, domains, gates)
         except SpaceError:

@@ -1,0 +1,200 @@
+"""The space that trials show, and the translation of trials to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from addtree import Choice, Integer, Real, Space
+from addtree._optuna.inferred import Inferred
+from addtree.errors import ConfigError
+
+UNIT = FloatDistribution(0, 1)
+
+
+def trial(params: Mapping[str, Any], distributions: Mapping[str, BaseDistribution], **settings: Any) -> FrozenTrial:
+    """A finished trial; a parameter without a distribution is a float in the unit interval."""
+    known = {name: distributions.get(name, UNIT) for name in params}
+    return optuna.create_trial(params=dict(params), distributions=known, **{"value": 0.0, **settings})
+
+
+def test_an_unobserved_number_of_layers_opens_what_the_nearest_one_opens() -> None:
+    def layers(n: int) -> FrozenTrial:
+        return trial({"n": n, **{f"units_{i}": 0.5 for i in range(n)}}, {"n": IntDistribution(1, 6)})
+
+    choice = Inferred([layers(1), layers(5)]).space.variables["n"]
+    assert isinstance(choice, Choice)
+    assert [len(option.children) for option in choice.spaces] == [0, 0, 0, 4, 4, 4]  # units_0 belongs to the root.
+
+
+def test_a_parameter_that_no_gate_explains_is_filled_in() -> None:
+    """Here the parameter depends on a continuous one."""
+
+    def momentum(lr: float) -> FrozenTrial:
+        return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
+
+    inferred = Inferred([momentum(lr) for lr in (0.1, 0.4, 0.6, 0.9)])
+    assert inferred.config({"lr": 0.1}, complete=True) == {"lr": 0.1, "momentum": 0.5}
+    assert inferred.config({"lr": 0.9, "momentum": 0.2}, complete=True) == {"lr": 0.9, "momentum": 0.2}
+
+
+def test_categories_of_any_type_and_single_values() -> None:
+    anything = CategoricalDistribution([None, True, 1.5, "x"])
+    distributions = {"a": anything, "b": FloatDistribution(2.0, 2.0)}
+    inferred = Inferred([trial({"a": value, "b": 2.0}, distributions) for value in anything.choices])
+    assert list(inferred.space.variables) == ["a"]
+    for value in anything.choices:
+        assert inferred.params(inferred.config({"a": value, "b": 2.0}, complete=True)) == {"a": value}
+
+
+MODEL = CategoricalDistribution(["svm", "tree"])
+SVM, TREE = trial({"model": "svm", "C": 0.5}, {"model": MODEL}), trial({"model": "tree"}, {"model": MODEL})
+
+
+def test_a_trial_that_ended_early_must_have_every_choice() -> None:
+    inferred = Inferred([SVM, TREE])
+    assert inferred.config({}, complete=True) == {"model": 0, "C": 0.5}
+    with pytest.raises(ConfigError, match="'model' is missing"):
+        inferred.config({"C": 0.5}, complete=False)
+
+
+def test_which_trials_fit_an_inferred_space() -> None:
+    inferred = Inferred([SVM, TREE])
+    failed = {"state": TrialState.FAIL, "value": None}
+    assert inferred.fits(SVM)
+    assert inferred.fits(trial({"model": "svm"}, {"model": MODEL}, **failed))  # It ended before it asked for C.
+    assert not inferred.fits(trial({"model": "svm"}, {"model": MODEL}))
+    assert not inferred.fits(trial({"model": "tree", "C": 0.5}, {"model": MODEL}))
+    assert not inferred.fits(trial({"model": "svm", "C": 0.5}, {"model": MODEL, "C": FloatDistribution(0, 2)}))
+    assert not inferred.fits(trial({"model": "svm", "C": 0.5, "new": 0.5}, {"model": MODEL}))
+
+
+def test_a_gate_outside_of_the_present_range_is_not_a_configuration() -> None:
+    layers = IntDistribution(1, 2)
+    trials = [trial({"n": n, **{f"u{i}": 0.5 for i in range(n)}}, {"n": layers}) for n in (1, 2)]
+    with pytest.raises(ConfigError, match="'n': 7 is not a value of IntDistribution"):
+        Inferred(trials).config({"n": 7}, complete=True)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"model": "unknown"}, {"model": "svm", "k": "text"}, {"model": "svm", "k": float("nan")}]
+)
+def test_a_value_of_another_kind_is_not_a_configuration(wrong: dict[str, Any]) -> None:
+    distributions = {"model": MODEL, "k": IntDistribution(0, 8, step=2)}
+    inferred = Inferred([trial({"model": model, "k": 2}, distributions) for model in MODEL.choices])
+    with pytest.raises(ConfigError, match=f"'{list(wrong)[-1]}': .* is not a value of"):
+        inferred.config(wrong, complete=True)
+
+
+# ---------------------------------------------------------------------- ranges that differ between trials
+
+
+def trials_with(name: str, ranges: list[tuple[BaseDistribution, Any]], **others: Any) -> list[FrozenTrial]:
+    """One trial per range and value of a parameter."""
+    return [trial({**others, name: value}, {name: distribution}) for distribution, value in ranges]
+
+
+def test_a_dynamic_range_is_modelled_by_positions() -> None:
+    ranges = [(FloatDistribution(0, n), n / 4) for n in (2, 4, 2, 6)]
+    inferred = Inferred(trials_with("x", ranges))
+    assert inferred.dynamic == {"x"}
+    assert "x" not in inferred.distributions
+    for distribution, value in ranges:
+        config = inferred.config({"x": value}, complete=True, ranges={"x": distribution})
+        assert config == {"x": 0.25}
+        assert inferred.params(config) == {"x": {"position": 0.25}}
+    assert inferred.config(inferred.params({"x": 0.7}), complete=True) == {"x": 0.7}
+    with pytest.raises(ConfigError, match=r"'x': the range of 0\.5 depends on other parameters"):
+        inferred.config({"x": 0.5}, complete=True)
+    assert inferred.values({"x": 0.5}) == {}
+    assert inferred.fits(trial({"x": 70.0}, {"x": FloatDistribution(0, 99)}))
+
+
+def test_a_dynamic_number_that_opens_parameters_keeps_its_values() -> None:
+    def layers(most: int, n: int) -> FrozenTrial:
+        params = {"most": most, "n": n, **{f"u{i}": 0.5 for i in range(n)}}
+        return trial(params, {"most": IntDistribution(1, 4), "n": IntDistribution(1, most)})
+
+    trials = [layers(most, n) for most in (1, 4, 2, 4, 3, 4, 4) for n in range(1, most + 1)]
+    inferred = Inferred(trials)
+    assert inferred.dynamic == frozenset()
+    assert inferred.distributions["n"] == IntDistribution(1, 4)
+    assert all(inferred.fits(trial) for trial in trials)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (FloatDistribution(0, 10), FloatDistribution(0, 5)),
+        (FloatDistribution(0.1, 10), FloatDistribution(0.1, 5, log=True)),
+        (IntDistribution(1, 10), IntDistribution(1, 5)),
+        (IntDistribution(0, 10, step=2), IntDistribution(1, 5, step=2)),
+        (FloatDistribution(0, 10, step=0.5), FloatDistribution(0, 5, step=0.5)),
+    ],
+)
+def test_values_outside_of_a_narrowed_range_count_at_its_end(before: BaseDistribution, now: BaseDistribution) -> None:
+    inferred = Inferred(trials_with("x", [(before, 8)] * 3 + [(now, 3)] * 5))
+    assert inferred.dynamic == frozenset()
+    assert inferred.distributions["x"] == now
+    assert inferred.narrowed == {"x": 3}
+    assert inferred.params(inferred.config({"x": 8}, complete=True)) == {"x": 5}
+    assert inferred.params(inferred.config({"x": 3}, complete=True)) == {"x": 3}
+
+
+def test_a_widened_range_keeps_the_values_and_an_added_option_its_place() -> None:
+    wide = Inferred(trials_with("x", [(FloatDistribution(0, 1), 0.5), (FloatDistribution(0, 10), 5.0)]))
+    assert wide.config({"x": 0.5}, complete=True) == {"x": 0.5}
+    two, three = CategoricalDistribution(["a", "b"]), CategoricalDistribution(["new", "a", "b"])
+    grown = Inferred(trials_with("c", [(two, "b"), (three, "new"), (three, "a")]))
+    assert [grown.params(grown.config({"c": label}, complete=True)) for label in "ab"] == [{"c": "a"}, {"c": "b"}]
+
+
+def test_a_stepped_range_that_moves_has_another_meaning() -> None:
+    before, now = IntDistribution(0, 8, step=2), IntDistribution(10, 18, step=2)
+    old, new = Inferred(trials_with("x", [(before, 2)])), Inferred(trials_with("x", [(before, 2), (now, 12)]))
+    assert old.space == new.space
+    assert old.means_the_same(old)
+    assert not new.means_the_same(old)
+
+
+def test_a_parameter_that_was_added_belongs_to_its_option_nevertheless() -> None:
+    old = [trial({"model": model}, {"model": MODEL}) for model in ("svm", "tree") * 5]
+    new = [
+        trial({"model": model, **({"C": 0.5} if model == "svm" else {})}, {"model": MODEL})
+        for model in ("svm", "tree") * 3
+    ]
+    for trials in (old + new, new + old):  # added, removed
+        choice = Inferred(trials).space.variables["model"]
+        assert isinstance(choice, Choice)
+        assert [set(option.children) for option in choice.spaces] == [{"C"}, set()]
+
+
+def test_a_parameter_that_nothing_explains_fits_present_or_absent() -> None:
+    def momentum(lr: float) -> FrozenTrial:
+        return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
+
+    inferred = Inferred([momentum(lr) for lr in (0.1, 0.4, 0.6, 0.9, 0.2)])
+    assert inferred.fits(momentum(0.3))
+    assert inferred.fits(momentum(0.7))
+
+
+def test_the_readable_space_has_the_values_of_the_code() -> None:
+    grid = IntDistribution(10, 50, step=10)
+    ranges = [FloatDistribution(0, n) for n in (2, 4, 2, 6)]
+    trials = [
+        trial(
+            {"model": model, "k": 20, "x": 1.0, **({"C": 0.5} if model == "svm" else {})},
+            {"model": MODEL, "k": grid, "x": d},
+        )
+        for model, d in zip(("svm", "tree") * 2, ranges, strict=True)
+    ]
+    inferred = Inferred(trials)
+    assert inferred.readable_space == Space(
+        model=Choice(svm=Space(C=Real(0, 1)), tree=Space()), k=Integer(10, 50, step=10), x=Real(0, 6)
+    )
+    assert [inferred.readable_config(trial) for trial in trials] == [trial.params for trial in trials]
