@@ -86,16 +86,18 @@ def test_a_lost_trial_says_nothing_about_its_configuration(url: str) -> None:
 
 def test_only_trials_of_dead_workers_are_released(url: str) -> None:
     study = open_at(url)
-    for _ in range(3):
+    for _ in range(4):
         assert claim(study, 10) is not None
     owner = study.get_trials()[0].system_attrs["addtree:owner"]
     dead = {**owner, "pid": _unused_pid()}
     elsewhere = {**dead, "host": "another-machine"}
+    in_a_container = {**dead, "system": "another container with the same host name"}
     ids = [t._trial_id for t in study.get_trials()]
-    study._storage.set_trial_system_attr(ids[1], "addtree:owner", dead)
-    study._storage.set_trial_system_attr(ids[2], "addtree:owner", elsewhere)
+    for trial_id, stored in zip(ids[1:], [dead, elsewhere, in_a_container], strict=True):
+        study._storage.set_trial_system_attr(trial_id, "addtree:owner", stored)
     assert release_abandoned(study) == 1
-    assert [t.state for t in study.get_trials()][:3] == [TrialState.RUNNING, TrialState.FAIL, TrialState.RUNNING]
+    running = [t.state == TrialState.RUNNING for t in study.get_trials()]
+    assert running[:4] == [True, False, True, True]
     if owner["since"] is not None:  # Linux tells when a process started, so a reused process id is recognized
         study._storage.set_trial_system_attr(ids[0], "addtree:owner", {**owner, "since": "1"})
         assert release_abandoned(study) == 1
@@ -132,11 +134,11 @@ def test_a_worker_that_dies_while_it_claims_a_ticket_leaves_an_owner(url: str) -
     assert release_abandoned(study) == 1
 
 
-@pytest.mark.parametrize("stored", [3, "me", {}, {"host": 1, "pid": "2", "since": None}, {"host": "h"}])
+@pytest.mark.parametrize("stored", [3, "me", {}, {"host": 1, "system": None, "pid": "2", "since": None}, {"host": "h"}])
 def test_an_owner_that_is_damaged_is_nobody(url: str, stored: object) -> None:
     study = open_at(url)
     assert claim(study, 1) is not None
     study._storage.set_trial_system_attr(study.trials[0]._trial_id, "addtree:owner", stored)
-    assert live_owner(study, study.trials[0]) is None
+    assert live_owner(study.trials[0]) is None
     assert not any_claimed(study)  # nobody waits for it
     assert release_abandoned(study) == 0
