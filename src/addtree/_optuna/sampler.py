@@ -111,6 +111,8 @@ class AddTreeSampler(BaseSampler):
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
                 publish(study, trial, params)
+                if not state.can_coincide(params, fixed):
+                    break
                 state.refresh(study)
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from addtree._optuna.codec import Declared, Inferred, Translation
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.trials import TrialHistory
+from addtree.space.parameters import Real
 
 _N_SETTLED = 30
 """After this number of finished trials, the structure is inferred again only if a new trial contradicts it."""
@@ -76,6 +78,16 @@ class StudyState:
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
         return Inferred(sorted(finished, key=lambda trial: trial.number))
+
+    def can_coincide(self, params: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+        """Whether another worker could suggest exactly these parameters, so that the study has to be read again.
+
+        Two workers do not reach the same float inside a continuous range, because their random numbers differ. They do
+        reach the same bound, step or category.
+        """
+        variables = {} if self.model is None else self.model.translation.space.variables
+        free = ((variables[name], value) for name, value in params.items() if name in variables and name not in fixed)
+        return not any(isinstance(d, Real) and d.step is None and d.low < value < d.high for d, value in free)
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""

@@ -23,7 +23,8 @@ from addtree.study.task import Task
 from addtree.study.tickets import ERROR, any_claimed, claim, release, release_abandoned
 
 _log = logging.getLogger(__name__)
-_POLL_INTERVAL = 0.2  # seconds between two attempts to claim a trial while other workers run the last ones
+_FIRST_PAUSE = 0.2  # seconds before the second attempt to claim a trial while other workers run the last ones
+_LONGEST_PAUSE = 5.0  # seconds between later attempts at most; each pause is twice as long as the one before
 _MAX_ERROR_LENGTH = 2000  # characters of an error message that are stored; every storage can hold that many
 
 
@@ -105,15 +106,17 @@ def work(
     deadline     value of `time.monotonic()` after which no trial starts
     should_stop  asked after every trial whether to stop early
     """
-    interrupt, watch = interrupt or Interrupt(), Watch(heartbeats)
+    interrupt, watch, pause = interrupt or Interrupt(), Watch(heartbeats), _FIRST_PAUSE
     while deadline is None or time.monotonic() < deadline:
         interrupt.check()
         trial = claim(study, total, watch)
         if trial is None:
             if not any_claimed(study) or should_stop(study):
                 return
-            time.sleep(_POLL_INTERVAL)  # another worker may still die, and its trial is then run here
+            time.sleep(pause)  # another worker may still die, and its trial is then run here
+            pause = min(2 * pause, _LONGEST_PAUSE)
             continue
+        pause = _FIRST_PAUSE
         try:
             with _heartbeats(study, trial, watch):
                 run_trial(study, trial, task, interrupt)
