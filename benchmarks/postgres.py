@@ -41,7 +41,17 @@ class Server:
 
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
-        options = ["-p", str(self._port), "-h", "127.0.0.1", "-k", "", "-F", "-c", f"max_connections={_MAX_CONNECTIONS}"]
+        options = [
+            "-p",
+            str(self._port),
+            "-h",
+            "127.0.0.1",
+            "-k",
+            "",
+            "-F",
+            "-c",
+            f"max_connections={_MAX_CONNECTIONS}",
+        ]
         with (self._folder / "log").open("a") as log:
             command = [*self._as_user, self._programs / "postgres", "-D", self._data, *options]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/")

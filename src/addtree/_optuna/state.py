@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial
 from addtree._optuna.codec import Declared, Inferred, Translation
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
+from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import TrialHistory
 from addtree.space.parameters import Real
 
@@ -82,10 +83,12 @@ class StudyState:
     def can_coincide(self, params: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Whether another worker could suggest exactly these parameters, so that the study has to be read again.
 
-        Two workers do not reach the same float inside a continuous range, because their random numbers differ. They do
-        reach the same bound, step or category.
+        All workers share one initial design. After it, two workers do not reach the same float inside a continuous
+        range, because their random numbers differ. They do reach the same bound, step or category.
         """
-        variables = {} if self.model is None else self.model.translation.space.variables
+        if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
+            return True
+        variables = self.model.translation.space.variables
         free = ((variables[name], value) for name, value in params.items() if name in variables and name not in fixed)
         return not any(isinstance(d, Real) and d.step is None and d.low < value < d.high for d, value in free)
 
