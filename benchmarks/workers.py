@@ -32,7 +32,8 @@ from addtree.study.task import Task, suggest_config
 from addtree.study.tickets import claim
 from addtree.study.worker import work
 from benchmarks.account import Account
-from benchmarks.postgres import Server, free_port, running_server
+from benchmarks.postgres import Server, running_server
+from benchmarks.proxy import Proxy, running_proxy
 
 _PROBLEM = problems.synthetic()
 _STEADY = 10  # Trials of a worker over which the steady state is averaged.
@@ -40,16 +41,11 @@ _UNLIMITED = 10**6  # A total that no worker reaches.
 
 
 @contextmanager
-def proxy(server: Server) -> Iterator[tuple[str, int]]:
-    """A gRPC proxy in front of a server: its URL, and the id of its process."""
-    port = free_port()
-    command = [sys.executable, "-m", "addtree.cli", "proxy", "--storage", server.url, "--port", str(port)]
-    process = subprocess.Popen(command)
-    try:
-        yield f"grpc://localhost:{port}", process.pid
-    finally:
-        process.kill()
-        process.wait()
+def arrangement(folder: Path) -> Iterator[tuple[Server, Proxy]]:
+    """PostgreSQL behind a gRPC proxy that is ready."""
+    with running_server(folder) as server, running_proxy(server.url) as proxy:
+        subprocess.run([sys.executable, "-m", "addtree.cli", "status", "--storage", proxy.url], check=True)
+        yield server, proxy
 
 
 def opened(url: str, name: str) -> optuna.Study:
@@ -94,18 +90,18 @@ def run_with_tickets(study: optuna.Study, n: int) -> None:
     work(study, task, total=_UNLIMITED, should_stop=lambda study: not next(left))
 
 
-def measure(name: str, url: str, pid: int, run: Callable[[optuna.Study, int], None], *, tpe: bool) -> None:
+def measure(name: str, proxy: Proxy, run: Callable[[optuna.Study, int], None], *, tpe: bool) -> None:
     """Print what one worker costs: its first trial, which reads the whole study, and those that follow."""
-    study = opened(url, name)
+    study = opened(proxy.url, name)
     if tpe:
         study.sampler = optuna.samplers.TPESampler(seed=0, constant_liar=True)
     stub = CountingStub(study)
-    times = [(time.process_time(), _processor_seconds(pid))]
+    times = [(time.process_time(), _processor_seconds(proxy.pid))]
     for n in (1, _STEADY):
         stub.calls.clear()
         stub.n_bytes = 0
         run(study, n)
-        times.append((time.process_time(), _processor_seconds(pid)))
+        times.append((time.process_time(), _processor_seconds(proxy.pid)))
     (start, start_proxy), (steady, steady_proxy) = (
         [1000 * (b - a) for a, b in zip(times[i], times[i + 1], strict=True)] for i in (0, 1)
     )
@@ -132,7 +128,7 @@ def reads(sizes: list[int], running: int) -> None:
         "AddTreeSampler": (run_with_optuna, False),
         "addtree run": (run_with_tickets, False),
     }
-    with tempfile.TemporaryDirectory() as folder, running_server(Path(folder)) as server, proxy(server) as (url, pid):
+    with tempfile.TemporaryDirectory() as folder, arrangement(Path(folder)) as (server, proxy):
         for size in sizes:
             finished = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
             run_with_optuna(finished, size)
@@ -144,7 +140,7 @@ def reads(sizes: list[int], running: int) -> None:
                     trial = claim(study, _UNLIMITED)
                     assert trial is not None
                     suggest_config(trial, _PROBLEM.space)
-                measure(name, url, pid, run, tpe=tpe)
+                measure(name, proxy, run, tpe=tpe)
 
 
 # ---------------------------------------------------------------------- crowd
@@ -169,10 +165,10 @@ def crowd(workers: int, trials: int, seconds: float, kills: int) -> bool:
     """Run a crowd of workers and kill some of them; returns whether the account balances."""
     fork = multiprocessing.get_context("fork")  # the workers share the pages of what is imported
     rng = random.Random(0)
-    with tempfile.TemporaryDirectory() as folder, running_server(Path(folder)) as server, proxy(server) as (url, pid):
+    with tempfile.TemporaryDirectory() as folder, arrangement(Path(folder)) as (server, proxy):
         ledger = Path(folder) / "ledger"
         start = time.monotonic()
-        arguments = (url, trials, seconds, ledger)
+        arguments = (proxy.url, trials, seconds, ledger)
         alive = [fork.Process(target=work_as_one_of_many, args=arguments) for _ in range(workers)]
         for process in alive:
             process.start()
@@ -183,15 +179,18 @@ def crowd(workers: int, trials: int, seconds: float, kills: int) -> bool:
             peak = max(peak, sum(_megabytes(p.pid) for p in alive))
             while due and account.n_noted() >= due[0]:
                 due.pop(0)
-                victim = rng.choice(alive)
-                victim.kill()
-                alive.append(fork.Process(target=work_as_one_of_many, args=arguments))
-                alive[-1].start()
+                rng.choice(alive).kill()
+            ended = [process for process in alive if not process.is_alive()]
             alive = [process for process in alive if process.is_alive()]
+            for process in ended:
+                if process.exitcode:  # killed, or the storage did not answer in time
+                    alive.append(fork.Process(target=work_as_one_of_many, args=arguments))
+                    alive[-1].start()
         took = time.monotonic() - start
+        memory, used = _megabytes(proxy.pid), _processor_seconds(proxy.pid)
         print(
             f"{workers} workers, {trials} trials of {seconds:g} s, {kills - len(due)} killed: {took:.0f} s; at most "
-            f"{peak:.0f} MB in all workers, {_megabytes(pid):.0f} MB and {_processor_seconds(pid):.0f} s in the proxy"
+            f"{peak:.0f} MB in all workers, {memory:.0f} MB and {used:.0f} s in the proxy"
         )
         with storage_at(server.url) as storage:
             study = optuna.load_study(study_name="crowd", storage=storage)

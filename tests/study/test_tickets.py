@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import optuna
@@ -14,7 +17,16 @@ from addtree import Real, Space
 from addtree.optuna import AddTreeSampler
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study, progress
-from addtree.study.tickets import any_claimed, claim, is_lost, live_owner, release, release_abandoned
+from addtree.study.tickets import (
+    Owner,
+    _start_time,
+    any_claimed,
+    claim,
+    is_lost,
+    live_owner,
+    release,
+    release_abandoned,
+)
 
 SPACE = Space(x=Real(-1, 1))
 
@@ -64,6 +76,30 @@ def test_a_released_trial_gets_one_new_ticket(url: str) -> None:
     assert [is_lost(t) for t in study.get_trials()] == [True, False, False]
     assert progress(study).finished == 1
     assert progress(study).error == "its worker died or was interrupted twice"
+
+
+def test_a_lost_configuration_that_another_trial_has_taken_is_not_run_twice(url: str) -> None:
+    study = open_at(url)
+    first = claim(study, 3)
+    assert first is not None
+    x = first.suggest_float("x", -1, 1)
+    assert release(study, study.get_trials()[0])
+    distributions = {"x": optuna.distributions.FloatDistribution(-1, 1)}
+    study.add_trial(optuna.create_trial(value=0.0, params={"x": x}, distributions=distributions))  # somebody was faster
+    again = claim(study, 3)
+    assert again is not None
+    assert again.suggest_float("x", -1, 1) != x
+
+
+def test_a_process_that_its_parent_has_not_waited_for_is_dead() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        owner = replace(Owner.current(), pid=process.pid, since=_start_time(process.pid))
+        assert not owner.is_dead()
+        process.kill()
+        deadline = time.monotonic() + 20
+        while not owner.is_dead() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert owner.is_dead()
 
 
 def test_a_lost_trial_says_nothing_about_its_configuration(url: str) -> None:

@@ -30,13 +30,14 @@ _log = logging.getLogger(__name__)
 _OPEN_ATTEMPTS = 5  # attempts to open a database in which other workers are creating the tables at the same time
 _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
-_CONNECT_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server or to a gRPC proxy may take
+_POSTGRES_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server may take
+_PROXY_TIMEOUT = 60  # seconds that connecting to a gRPC proxy may take; hundreds of workers may start at once
 _GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
 
 # What a driver needs to know. The encoding makes psycopg return text for a database whose encoding is SQL_ASCII.
 _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
     "sqlite": {"timeout": _SQLITE_TIMEOUT},
-    "postgresql": {"connect_timeout": _CONNECT_TIMEOUT, "client_encoding": "utf8"},
+    "postgresql": {"connect_timeout": _POSTGRES_TIMEOUT, "client_encoding": "utf8"},
 }
 # An error that passes through one of these packages comes from the storage.
 _STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "grpc", "addtree.study.journal")
@@ -107,7 +108,7 @@ def _connect_to_proxy(url: str) -> GrpcStorageProxy:
             proxy = GrpcStorageProxy(host=f"[{host}]" if ":" in host else host, port=port)
     except ImportError:
         raise StorageError(f"storage {url}: its client is missing; install addtree[grpc]") from None
-    proxy.wait_server_ready(_CONNECT_TIMEOUT)
+    proxy.wait_server_ready(_PROXY_TIMEOUT)
     return proxy
 
 

@@ -49,6 +49,7 @@ def claim(study: optuna.Study, total: int, watch: Watch | None = None) -> optuna
             elif trial.number - n_lost >= total:
                 break
             elif trial.state == TrialState.WAITING and _set_running(storage, trial):
+                _free_if_taken(storage, trial, trials)
                 return optuna.Trial(study, trial._trial_id)
         if len(trials) - sum(map(is_lost, trials)) >= total:
             return None
@@ -77,6 +78,19 @@ def _set_running(storage: BaseStorage, trial: FrozenTrial) -> bool:
     except optuna.exceptions.UpdateFinishedTrialError:
         return False
     return True
+
+
+def _free_if_taken(storage: BaseStorage, trial: FrozenTrial, trials: list[FrozenTrial]) -> None:
+    """Let a ticket that replaces a lost trial get a new configuration if another trial has taken the old one.
+
+    Between the end of a lost trial and the creation of its ticket, a worker may suggest its configuration again.
+    """
+    if _RETRY_OF not in trial.system_attrs:
+        return
+    fixed = trial.system_attrs.get("fixed_params")
+    others = (t for t in trials if t.number != trial.number and not is_lost(t))
+    if fixed and any({**published(other), **other.params} == fixed for other in others):
+        storage.set_trial_system_attr(trial._trial_id, "fixed_params", {})
 
 
 def any_claimed(study: optuna.Study) -> bool:
@@ -203,9 +217,13 @@ def _owner_of(trial: FrozenTrial) -> Owner | None:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return when a process started, in clock ticks since boot; None if the system does not say (only Linux does)."""
+    """Return when a process started, in clock ticks since boot; None if the system does not say (only Linux does).
+
+    A process that has ended, but whose parent has not noticed yet, has no start time.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return None if fields[0] == "Z" else fields[19]
     except (OSError, IndexError):
         return None
 
