@@ -29,8 +29,7 @@ class Server:
         self._user = "postgres" if self._as_user else getpass.getuser()
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        arguments = ["-D", self._data, "-A", "trust", "-U", self._user, "--no-sync"]
-        created = self._run("initdb", *arguments)
+        created = self._run("initdb", "-D", self._data, "-A", "trust", "-U", self._user, "--no-sync")
         if created.returncode:
             raise StorageError(f"initdb failed: {created.stderr.decode().strip().splitlines()[-1:]}")
 
@@ -53,7 +52,7 @@ class Server:
             f"max_connections={_MAX_CONNECTIONS}",
         ]
         with (self._folder / "log").open("a") as log:
-            command = [*self._as_user, self._programs / "postgres", "-D", self._data, *options]
+            command = [*self._as_user, str(self._programs / "postgres"), "-D", str(self._data), *options]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
         while self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self._port)).returncode:
             if self._process.poll() is not None:

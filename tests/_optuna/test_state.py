@@ -6,9 +6,10 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial
 
-from addtree import Categorical, Space
+from addtree import Categorical, Integer, Real, Space
 from addtree._optuna.model import Settings
 from addtree._optuna.state import StudyState
+from addtree.study.task import suggest_config
 
 UNIT = FloatDistribution(0, 1)
 MODEL = CategoricalDistribution(["svm", "tree"])
@@ -99,3 +100,17 @@ def test_a_suggestion_is_kept_while_its_trial_runs() -> None:
     state.remember(study.trials[2], {"x": 0.3})
     assert state.suggestions == {1: {"x": 0.2}, 2: {"x": 0.3}}
     assert second.number == 1
+
+
+def test_only_floats_inside_a_continuous_range_cannot_coincide() -> None:
+    """All workers share the initial design, so that anything can coincide until it is over."""
+    space = Space(x=Real(0, 1), k=Integer(1, 9), s=Real(0, 1, step=0.25))
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    state = StudyState(study, Settings(space, 0, 10))
+    params = {"x": 0.3, "k": 2, "s": 0.25}
+    assert state.can_coincide(params, {})
+    study.optimize(lambda trial: suggest_config(trial, space)["x"], n_trials=30)
+    state.refresh(study)
+    assert not state.can_coincide(params, {})
+    assert state.can_coincide({**params, "x": 1.0}, {})
+    assert state.can_coincide(params, {"x": 0.3})

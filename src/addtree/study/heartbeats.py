@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
@@ -105,5 +106,5 @@ def is_old(trial: FrozenTrial) -> bool:
 
     This is for a person who wants to know now. `Watch` is certain, but takes its time.
     """
-    heartbeat = trial.system_attrs.get(_HEARTBEAT)
+    heartbeat: Any = trial.system_attrs.get(_HEARTBEAT)
     return is_number(heartbeat) and time.time() - heartbeat >= HeartbeatSettings().grace_period
