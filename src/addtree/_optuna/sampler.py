@@ -23,7 +23,7 @@ from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.space.space import Space
 
-_MAX_ATTEMPTS = 5
+_MAX_ATTEMPTS = 20
 """A suggestion is made at most this often if another worker takes the same configuration at the same moment."""
 
 
