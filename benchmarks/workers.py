@@ -44,7 +44,11 @@ _UNLIMITED = 10**6  # A total that no worker reaches.
 def arrangement(folder: Path) -> Iterator[tuple[Server, Proxy]]:
     """PostgreSQL behind a gRPC proxy that is ready."""
     with running_server(folder) as server, running_proxy(server.url) as proxy:
-        subprocess.run([sys.executable, "-m", "addtree.cli", "status", "--storage", proxy.url], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "addtree.cli", "status", "--storage", proxy.url],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         yield server, proxy
 
 
