@@ -12,7 +12,7 @@ LINTED := src tests benchmarks examples docs
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-slow test-all programs lint format docs picture bench speed paper clean
+.PHONY: demo test test-slow test-all soak programs lint format docs picture bench speed paper clean
 
 # Which classifier for the digits? 40 trials, about half a minute; then open report.html.
 demo: $(DEMO_READY)
@@ -34,6 +34,10 @@ test-slow: $(READY)
 test-all: $(BENCH_READY) programs $(GPYOPT)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,paper,bench,docs]'
 	ADDTREE_GPYOPT_PYTHON=$(abspath $(GPYOPT))/bin/python $(BIN)/python -m pytest -m ''
+
+# Kills, restarts, outages and full disks, and an account at the end. A minute: make soak SOAK='--trials 200'
+soak: $(READY) programs
+	$(BIN)/python -m tests.study.soak $(SOAK)
 
 # PostgreSQL's server and Chromium, by apt where that is permitted.
 programs:

@@ -6,9 +6,10 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
-from addtree import Categorical, Space
+from addtree import Categorical, Integer, Real, Space
 from addtree._optuna.model import Settings
 from addtree._optuna.state import StudyState
+from addtree.study.task import suggest_config
 
 UNIT = FloatDistribution(0, 1)
 MODEL = CategoricalDistribution(["svm", "tree"])
@@ -128,3 +129,17 @@ def test_a_stepped_range_that_moves_is_told_again() -> None:
     study.add_trial(optuna.create_trial(params={"x": 12}, distributions={"x": now}, value=1.0))
     state.refresh(study)
     assert [trial.config for trial in state.model._optimizer.trials] == [{"x": 2}, {"x": 4}]
+
+
+def test_only_floats_inside_a_continuous_range_cannot_coincide() -> None:
+    """All workers share the initial design, so that anything can coincide until it is over."""
+    space = Space(x=Real(0, 1), k=Integer(1, 9), s=Real(0, 1, step=0.25))
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    state = StudyState(study, Settings(space, 0, 10))
+    params = {"x": 0.3, "k": 2, "s": 0.25}
+    assert state.can_coincide(params, {})
+    study.optimize(lambda trial: suggest_config(trial, space)["x"], n_trials=30)
+    state.refresh(study)
+    assert not state.can_coincide(params, {})
+    assert state.can_coincide({**params, "x": 1.0}, {})
+    assert state.can_coincide(params, {"x": 0.3})

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,8 +15,10 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+from addtree.errors import StorageError
 from addtree.study.storage import storage_at
 from addtree.study.tickets import is_lost
+from benchmarks.postgres import running_server
 from tests.cli.commands import addtree, write_task
 
 TASK = """
@@ -29,59 +28,14 @@ def objective(config): return config["x"] ** 2 + (config["model"] == "a")
 """
 
 
-def binaries() -> Path | None:
-    """Find the programs of the server: on the PATH, or where Debian installs them."""
-    found = shutil.which("initdb")
-    if found is not None:
-        return Path(found).resolve().parent
-    return next(
-        (p for p in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True) if (p / "initdb").exists()), None
-    )
-
-
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """Start a server on a free port for the test, and stop it afterwards."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    as_user: list[str] = []
-    data = tmp_path / "data"
-    data.mkdir()
-    if os.geteuid() == 0:  # PostgreSQL refuses to run as root
-        if subprocess.run(["id", "postgres"], capture_output=True, check=False).returncode:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres to run it as")
-        for folder in (data, *list(tmp_path.parents)[:3], tmp_path):
-            folder.chmod(0o755)
-        shutil.chown(data, "postgres")
-        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    user = "postgres" if as_user else getpass.getuser()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    created = subprocess.run(
-        [*as_user, programs / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-    )
-    if created.returncode:
-        pytest.skip(f"initdb failed: {created.stderr.strip().splitlines()[-1:]}")
-    options = ["-p", str(port), "-h", "127.0.0.1", "-k", "", "-F"]
-    with (tmp_path / "log").open("w") as log:
-        server = subprocess.Popen(
-            [*as_user, programs / "postgres", "-D", data, *options], stdout=log, stderr=log, cwd="/"
-        )
+    """Start a server for the test, and stop it afterwards."""
     try:
-        ready = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port)]
-        while subprocess.run(ready, capture_output=True, check=False).returncode:
-            assert server.poll() is None, (tmp_path / "log").read_text()
-            time.sleep(0.2)
-        yield f"postgresql://{user}@127.0.0.1:{port}/postgres"
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(30)
+        with running_server(tmp_path) as server:
+            yield server.url
+    except StorageError as error:
+        pytest.skip(str(error))
 
 
 def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:

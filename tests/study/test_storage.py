@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from pathlib import Path
 
@@ -33,6 +34,10 @@ def test_a_plain_path_is_an_sqlite_file_or_a_journal(tmp_path: Path) -> None:
         ("oracle://me:secret@127.0.0.1/none", "its driver is missing"),
         ("postgresql://me:secret@127.0.0.1:port/none", "is not a storage URL"),
         ("postgresql://me:secret@127.0.0.1:99999/none", "invalid port number"),
+        ("grpc://me:secret@127.0.0.1:1", "is not the URL of a gRPC proxy; use grpc://HOST:PORT"),
+        ("grpc://127.0.0.1:secret", "is not the URL of a gRPC proxy"),
+        ("grpc://127.0.0.1:1/?password=secret", "is not the URL of a gRPC proxy"),
+        ("grpc://", "is not the URL of a gRPC proxy"),
         ("", "is not a storage URL"),
     ],
 )
@@ -41,6 +46,14 @@ def test_an_error_has_one_line(url: str, message: str) -> None:
         open_storage(url)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is not None, reason="gRPC is installed")
+def test_a_missing_client_of_grpc_is_named() -> None:
+    with pytest.raises(
+        StorageError, match=r"storage grpc://localhost:1: its client is missing; install addtree\[grpc\]"
+    ):
+        open_storage("grpc://localhost:1")
 
 
 def test_errors_inside_the_block_are_storage_errors(tmp_path: Path) -> None:

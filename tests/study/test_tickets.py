@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import optuna
@@ -14,7 +17,16 @@ from addtree import Real, Space
 from addtree.optuna import AddTreeSampler
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study, progress
-from addtree.study.tickets import any_claimed, claim, is_lost, live_owner, release, release_abandoned
+from addtree.study.tickets import (
+    Owner,
+    _start_time,
+    any_claimed,
+    claim,
+    is_lost,
+    live_owner,
+    release,
+    release_abandoned,
+)
 
 SPACE = Space(x=Real(-1, 1))
 
@@ -66,6 +78,30 @@ def test_a_released_trial_gets_one_new_ticket(url: str) -> None:
     assert progress(study).error == "its worker died or was interrupted twice"
 
 
+def test_a_lost_configuration_that_another_trial_has_taken_is_not_run_twice(url: str) -> None:
+    study = open_at(url)
+    first = claim(study, 3)
+    assert first is not None
+    x = first.suggest_float("x", -1, 1)
+    assert release(study, study.get_trials()[0])
+    distributions = {"x": optuna.distributions.FloatDistribution(-1, 1)}
+    study.add_trial(optuna.create_trial(value=0.0, params={"x": x}, distributions=distributions))  # somebody was faster
+    again = claim(study, 3)
+    assert again is not None
+    assert again.suggest_float("x", -1, 1) != x
+
+
+def test_a_process_that_its_parent_has_not_waited_for_is_dead() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        owner = replace(Owner.current(), pid=process.pid, since=_start_time(process.pid))
+        assert not owner.is_dead()
+        process.kill()
+        deadline = time.monotonic() + 20
+        while not owner.is_dead() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert owner.is_dead()
+
+
 def test_a_lost_trial_says_nothing_about_its_configuration(url: str) -> None:
     """The sampler treats it as a trial without parameters; it would learn from one that failed."""
 
@@ -86,16 +122,18 @@ def test_a_lost_trial_says_nothing_about_its_configuration(url: str) -> None:
 
 def test_only_trials_of_dead_workers_are_released(url: str) -> None:
     study = open_at(url)
-    for _ in range(3):
+    for _ in range(4):
         assert claim(study, 10) is not None
     owner = study.get_trials()[0].system_attrs["addtree:owner"]
     dead = {**owner, "pid": _unused_pid()}
     elsewhere = {**dead, "host": "another-machine"}
+    in_a_container = {**dead, "system": "another container with the same host name"}
     ids = [t._trial_id for t in study.get_trials()]
-    study._storage.set_trial_system_attr(ids[1], "addtree:owner", dead)
-    study._storage.set_trial_system_attr(ids[2], "addtree:owner", elsewhere)
+    for trial_id, stored in zip(ids[1:], [dead, elsewhere, in_a_container], strict=True):
+        study._storage.set_trial_system_attr(trial_id, "addtree:owner", stored)
     assert release_abandoned(study) == 1
-    assert [t.state for t in study.get_trials()][:3] == [TrialState.RUNNING, TrialState.FAIL, TrialState.RUNNING]
+    running = [t.state == TrialState.RUNNING for t in study.get_trials()]
+    assert running[:4] == [True, False, True, True]
     if owner["since"] is not None:  # Linux tells when a process started, so a reused process id is recognized
         study._storage.set_trial_system_attr(ids[0], "addtree:owner", {**owner, "since": "1"})
         assert release_abandoned(study) == 1
@@ -132,11 +170,11 @@ def test_a_worker_that_dies_while_it_claims_a_ticket_leaves_an_owner(url: str) -
     assert release_abandoned(study) == 1
 
 
-@pytest.mark.parametrize("stored", [3, "me", {}, {"host": 1, "pid": "2", "since": None}, {"host": "h"}])
+@pytest.mark.parametrize("stored", [3, "me", {}, {"host": 1, "system": None, "pid": "2", "since": None}, {"host": "h"}])
 def test_an_owner_that_is_damaged_is_nobody(url: str, stored: object) -> None:
     study = open_at(url)
     assert claim(study, 1) is not None
     study._storage.set_trial_system_attr(study.trials[0]._trial_id, "addtree:owner", stored)
-    assert live_owner(study, study.trials[0]) is None
+    assert live_owner(study.trials[0]) is None
     assert not any_claimed(study)  # nobody waits for it
     assert release_abandoned(study) == 0

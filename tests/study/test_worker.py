@@ -12,6 +12,7 @@ from optuna.trial import TrialState
 
 from addtree import Real, Space
 from addtree._interrupts import Interrupt
+from addtree.study.heartbeats import HeartbeatSettings
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study, progress
 from addtree.study.task import Task
@@ -86,22 +87,27 @@ def test_a_journal_works_as_well(tmp_path: Path) -> None:
     assert progress(study).complete == 12
 
 
-def test_a_running_trial_has_a_heartbeat(study: optuna.Study) -> None:
-    """Without one, other machines could not tell a slow worker from a dead one."""
-    backend = study._storage._backend  # type: ignore[attr-defined]
-
-    def n_heartbeats() -> int:
-        with backend.engine.connect() as connection:
-            return int(connection.exec_driver_sql("SELECT COUNT(*) FROM trial_heartbeats").scalar())
+@pytest.mark.parametrize("file", ["study.db", "study.journal"])
+def test_a_worker_that_died_on_another_machine_is_noticed_while_the_objective_runs(file: str, tmp_path: Path) -> None:
+    study = open_study(open_storage(str(tmp_path / file)), "s", SPACE, seed=0)
+    lost = claim(study, 3)
+    assert lost is not None
+    x = lost.suggest_float("x", -1, 1)
+    owner = {**study.trials[0].system_attrs["addtree:owner"], "host": "another-machine"}
+    study._storage.set_trial_system_attr(lost._trial_id, "addtree:owner", owner)
 
     def objective(config: dict[str, Any]) -> float:
-        deadline = time.monotonic() + 30
-        while n_heartbeats() == 0 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return float(n_heartbeats())
+        deadline = time.monotonic() + 20
+        while study.trials[0].state == TrialState.RUNNING and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return float(config["x"])
 
-    work(study, Task(objective, SPACE), total=1)
-    assert study.trials[0].value == 1.0
+    work(study, Task(objective, SPACE), total=3, heartbeats=HeartbeatSettings(interval=0.05, grace_period=0.5))
+    assert progress(study).complete == 3
+    assert progress(study).lost == 1
+    assert [t.value for t in study.trials if t.system_attrs.get("addtree:retry_of") == 0] == [x]
+    beating = [t for t in study.trials if "addtree:heartbeat" in t.system_attrs]
+    assert [t.number for t in beating] == [1]  # the trial that ran meanwhile was long enough for a heartbeat
 
 
 @pytest.mark.parametrize("ending", ["value", "failure", "pruned", "told before the objective asks"])

@@ -25,7 +25,7 @@ from addtree.errors import OptionError
 from addtree.model.specification import Specification
 from addtree.space.space import Space
 
-_MAX_ATTEMPTS = 5
+_MAX_ATTEMPTS = 20
 """A suggestion is made at most this often if another worker takes the same configuration at the same moment."""
 
 
@@ -118,6 +118,8 @@ class AddTreeSampler(BaseSampler):
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
                 publish(study, trial, params)
+                if not state.can_coincide(params, fixed):
+                    break
                 state.refresh(study)
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import TrialHistory, exact_params
+from addtree.space.parameters import Real
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
@@ -102,6 +105,18 @@ class StudyState:
         if name not in self._warned:
             self._warned.add(name)
             _log.warning("%s", message)
+
+    def can_coincide(self, params: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+        """Whether another worker could suggest exactly these parameters, so that the study has to be read again.
+
+        All workers share one initial design. After it, two workers do not reach the same float inside a continuous
+        range, because their random numbers differ. They do reach the same bound, step or category.
+        """
+        if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
+            return True
+        variables = self.model.translation.space.variables
+        free = ((variables[name], value) for name, value in params.items() if name in variables and name not in fixed)
+        return not any(isinstance(d, Real) and d.step is None and d.low < value < d.high for d, value in free)
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""

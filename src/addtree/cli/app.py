@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from addtree.cli.ask_tell import suggest, tell
 from addtree.cli.paper import paper
+from addtree.cli.proxy import proxy
 from addtree.cli.report import explain, report
 from addtree.cli.results import best, export, status
 from addtree.cli.run import run
@@ -65,6 +66,7 @@ app.command()(suggest)
 app.command(context_settings={"ignore_unknown_options": True})(tell)  # otherwise the value -0.5 would be an option
 app.command()(report)
 app.command()(explain)
+app.command()(proxy)
 app.command()(paper)
 
 

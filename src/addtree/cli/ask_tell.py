@@ -87,7 +87,7 @@ def _check_can_be_told(study: optuna.Study, number: int, trial: FrozenTrial | No
     if trial is None or trial.state != TrialState.RUNNING:
         state = "unknown" if trial is None else trial.state.name.lower()
         raise StudyError(f"{name} is {state}; tell each suggested trial once")
-    owner = live_owner(study, trial)
+    owner = live_owner(trial)
     if owner is not None:
         raise StudyError(
             f"{name} is being run by process {owner.pid} on {owner.host}, which will store its value; "

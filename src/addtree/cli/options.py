@@ -9,7 +9,10 @@ import typer
 DEFAULT_STORAGE = "sqlite:///addtree.db"  # an SQLite file in the working directory needs no setup
 
 StorageUrl = Annotated[
-    str, typer.Option(help="An Optuna storage URL, or the path of an SQLite file or of a file that ends in .journal.")
+    str,
+    typer.Option(
+        help="An Optuna storage URL, grpc://HOST:PORT, or the path of an SQLite file or of one that ends in .journal."
+    ),
 ]
 StudyName = Annotated[str, typer.Argument(help="The name of the study.")]
 AnyStudyName = Annotated[

@@ -4,6 +4,8 @@
     redaction   what of a storage URL, and of a message about it, may be shown
     journal     a journal file that survives full disks and damaged lines
     storage     opening an Optuna storage by URL
+    proxy       a gRPC server in front of a database
+    heartbeats  how workers on other machines notice that a worker has died
     tickets     how workers share a fixed number of trials, and what happens to the trial of a worker that died
     studies     creating and loading a study, its stored space and seed, its progress
     worker      one process that runs trials

@@ -10,12 +10,13 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import optuna
 import sqlalchemy
 import sqlalchemy.event
 import sqlalchemy.exc
-from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages import BaseStorage, GrpcStorageProxy, RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.engine import make_url
 
@@ -26,12 +27,12 @@ from addtree.study.journal import open_journal
 from addtree.study.redaction import hide_password, hide_secrets
 
 _log = logging.getLogger(__name__)
-_HEARTBEAT_INTERVAL = 30  # seconds between two signs of life of a running trial
-_GRACE_PERIOD = 150  # seconds without a sign of life after which other machines treat a worker as dead
 _OPEN_ATTEMPTS = 5  # attempts to open a database in which other workers are creating the tables at the same time
 _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
 _POSTGRES_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server may take
+_PROXY_TIMEOUT = 60  # seconds that connecting to a gRPC proxy may take; hundreds of workers may start at once
+_GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
 
 # What a driver needs to know. The encoding makes psycopg return text for a database whose encoding is SQL_ASCII.
 _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
@@ -39,7 +40,9 @@ _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
     "postgresql": {"connect_timeout": _POSTGRES_TIMEOUT, "client_encoding": "utf8"},
 }
 # An error that passes through one of these packages comes from the storage.
-_STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "addtree.study.journal")
+_STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "grpc", "addtree.study.journal")
+# These errors mean that a storage cannot be reached or written; other errors of a storage mean damaged data.
+_UNAVAILABLE = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError)
 
 
 @contextlib.contextmanager
@@ -57,7 +60,7 @@ def storage_at(url: str) -> Iterator[BaseStorage]:
 
 
 def open_storage(url: str) -> BaseStorage:
-    """Open the storage at an Optuna URL.
+    """Open the storage at an Optuna URL, or the one behind the gRPC proxy at grpc://HOST:PORT.
 
     A plain path is a journal if it ends in .journal, and an SQLite file otherwise.
     """
@@ -68,6 +71,8 @@ def open_storage(url: str) -> BaseStorage:
     with _storage_errors(url):
         if url.startswith("journal:///"):
             return open_journal(url.removeprefix("journal:///"))
+        if url.startswith("grpc:"):
+            return _connect_to_proxy(url)
         return optuna.storages._CachedStorage(_open_database(url))
 
 
@@ -82,12 +87,29 @@ def _open_database(url: str) -> RDBStorage:
     if parsed.drivername == "postgresql":  # the driver that this stands for differs between versions of SQLAlchemy
         url = parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
     engine_options = {"connect_args": _CONNECT_OPTIONS.get(backend, {}), "pool_pre_ping": backend != "sqlite"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # Optuna's heartbeat is experimental
-        storage = _create_tables(url, engine_options)
+    storage = _create_tables(url, engine_options)
     if backend == "sqlite":
         _lock_at_begin(storage.engine)
     return storage
+
+
+def _connect_to_proxy(url: str) -> GrpcStorageProxy:
+    """Connect to a gRPC proxy, which stands in front of a database."""
+    try:
+        parsed = urlsplit(url)
+        host, port = parsed.hostname, parsed.port or _GRPC_PORT
+    except ValueError:  # a port that is not a number
+        host, port, parsed = None, 0, urlsplit("")
+    if not host or parsed.netloc.rpartition("@")[0] or parsed.path.strip("/") or parsed.query or parsed.fragment:
+        raise StorageError(f"storage {hide_password(url)!r} is not the URL of a gRPC proxy; use grpc://HOST:PORT")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # Optuna's proxy is experimental
+            proxy = GrpcStorageProxy(host=f"[{host}]" if ":" in host else host, port=port)
+    except ImportError:
+        raise StorageError(f"storage {url}: its client is missing; install addtree[grpc]") from None
+    proxy.wait_server_ready(_PROXY_TIMEOUT)
+    return proxy
 
 
 class _Database(RDBStorage):
@@ -117,7 +139,7 @@ def _check_numbers(trial: FrozenTrial) -> None:
 
 
 def _not_a_url(url: str) -> StorageError:
-    remedy = "use sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
+    remedy = "use sqlite:///FILE.db, postgresql://USER@HOST/DATABASE or grpc://HOST:PORT"
     return StorageError(f"storage {hide_password(url)!r} is not a storage URL; {remedy}")
 
 
@@ -125,12 +147,7 @@ def _create_tables(url: str, engine_options: dict[str, Any]) -> RDBStorage:
     """Open a database and create its tables; try again if another worker creates them at the same moment."""
     for attempt in range(_OPEN_ATTEMPTS):
         try:
-            return _Database(
-                url,
-                engine_kwargs=engine_options,
-                heartbeat_interval=_HEARTBEAT_INTERVAL,
-                grace_period=_GRACE_PERIOD,
-            )
+            return _Database(url, engine_kwargs=engine_options)
         except ImportError:
             raise StorageError(
                 f"storage {hide_password(url)}: its driver is missing; install addtree[postgres] for PostgreSQL"
@@ -165,8 +182,10 @@ def _lock_at_begin(engine: sqlalchemy.Engine) -> None:
 
 
 def _close(storage: BaseStorage) -> None:
-    """Close the connections to the database."""
+    """Close the connections to the database or proxy."""
     storage.remove_session()
+    if isinstance(storage, GrpcStorageProxy):
+        storage.close()
     backend = getattr(storage, "_backend", None)
     if isinstance(backend, RDBStorage):
         backend.engine.dispose()
@@ -193,10 +212,20 @@ def comes_from_storage(error: BaseException) -> bool:
     return any(str(frame.f_globals.get("__name__")).startswith(_STORAGE_PACKAGES) for frame, _ in frames)
 
 
+def is_unavailable(error: BaseException) -> bool:
+    """Whether an error means that a storage cannot be reached or written, which is not the objective's fault."""
+    return comes_from_storage(error) and (isinstance(error, _UNAVAILABLE) or _is_of_grpc(error))
+
+
+def _is_of_grpc(error: BaseException) -> bool:
+    """Whether an error is one of gRPC, which need not be installed."""
+    return type(error).__module__.startswith("grpc")
+
+
 def _storage_error(url: str, error: BaseException) -> StorageError:
     """Return an error that says which storage failed and why."""
     reason = hide_secrets(_first_line(error), url)
-    if not isinstance(error, (sqlalchemy.exc.SQLAlchemyError, OSError)):  # anything else means damaged data
+    if not isinstance(error, _UNAVAILABLE) and not _is_of_grpc(error):  # anything else means damaged data
         reason = f"its content cannot be read ({type(error).__name__}: {reason}); restore it from a copy"
     return StorageError(f"storage {hide_password(url)}: {reason}")
 
@@ -205,5 +234,7 @@ def _first_line(error: BaseException) -> str:
     """Return the first line of an error's message; the database's own message, if there is one."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if _is_of_grpc(error) and hasattr(error, "details"):
+        error = ConnectionError(error.details())
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

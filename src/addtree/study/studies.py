@@ -15,6 +15,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._numbers import is_whole
+from addtree._optuna.trials import is_feasible
 from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.model.specification import Specification
@@ -243,8 +244,12 @@ class Progress:
 
 
 def progress(study: optuna.Study) -> Progress:
-    """Count the trials of a study."""
-    trials = study.get_trials(deepcopy=False)
+    """Count the trials of a study, which are read once."""
+    return progress_of(study.get_trials(deepcopy=False), study.direction)
+
+
+def progress_of(trials: Sequence[FrozenTrial], direction: StudyDirection) -> Progress:
+    """Count these trials of a study with this direction."""
     states = [t.state for t in trials]
     lost = sum(map(is_lost, trials))
     return Progress(
@@ -253,20 +258,13 @@ def progress(study: optuna.Study) -> Progress:
         failed=states.count(TrialState.FAIL) - lost,
         lost=lost,
         running=states.count(TrialState.RUNNING),
-        best=_best(study),
+        best=_best(trials, direction),
         error=next((t.user_attrs[ERROR] for t in reversed(trials) if ERROR in t.user_attrs), None),
     )
 
 
-def _best(study: optuna.Study) -> FrozenTrial | None:
+def _best(trials: Sequence[FrozenTrial], direction: StudyDirection) -> FrozenTrial | None:
     """Return the best complete trial; None if no trial is complete, or none is feasible."""
-    try:
-        best = study.best_trial
-    except ValueError:
-        return None
-    if best.state == TrialState.COMPLETE:
-        return best
-    # The database sorts values that are not numbers as well, and such a trial counts as lost.
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    pick = max if study.direction == StudyDirection.MAXIMIZE else min
-    return pick(complete, key=lambda trial: trial.value or 0.0, default=None)
+    sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
+    candidates = [(sign * t.value, t) for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    return min(((v, t) for v, t in candidates if is_feasible(t)), key=lambda each: each[0], default=(0.0, None))[1]

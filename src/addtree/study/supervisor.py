@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import SimpleQueue
@@ -14,13 +14,13 @@ from pathlib import Path
 
 import optuna
 from optuna.storages import BaseStorage
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, StudyError
 from addtree.study.storage import storage_at
-from addtree.study.studies import Progress, open_study, progress
+from addtree.study.studies import Progress, open_study, progress, progress_of
 from addtree.study.task import Task, load_task
 from addtree.study.tickets import ERROR, release_abandoned
 from addtree.study.worker import work
@@ -71,7 +71,7 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
             _run_processes(job, study, deadline, on_progress, interrupt)
         result = progress(study)
         on_progress(result)
-        if _never_succeeds(study, job.trials):
+        if _never_succeeds(study.get_trials(deepcopy=False), job.trials):
             raise NoSuccessError(f"{job.study}: all {result.failed} trials failed, the last with: {result.error}")
     return result
 
@@ -95,15 +95,16 @@ def _run_here(
     """Run the trials in this process."""
 
     def after_trial(study: optuna.Study) -> bool:
-        on_progress(progress(study))
-        return _never_succeeds(study, job.trials)
+        trials = study.get_trials(deepcopy=False)
+        on_progress(progress_of(trials, study.direction))
+        return _never_succeeds(trials, job.trials)
 
     work(study, task, total=job.trials, deadline=deadline, should_stop=after_trial, interrupt=interrupt)
 
 
-def _never_succeeds(study: optuna.Study, total: int) -> bool:
+def _never_succeeds(trials: Sequence[FrozenTrial], total: int) -> bool:
     """Whether every finished trial failed, and there are enough of them to give up."""
-    finished = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+    finished = [t for t in trials if t.state.is_finished()]
     n_errors = sum(ERROR in t.user_attrs for t in finished)
     return all(t.state == TrialState.FAIL for t in finished) and n_errors >= min(_MAX_FAILURES, total)
 
@@ -166,9 +167,17 @@ def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[AddTreeErr
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the supervisor answers with SIGTERM
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     parent = multiprocessing.parent_process()
+    succeeded = False  # Once a trial has succeeded, the study need not be read again to know that.
 
     def should_stop(study: optuna.Study) -> bool:
-        return (parent is not None and not parent.is_alive()) or _never_succeeds(study, job.trials)
+        nonlocal succeeded
+        if parent is not None and not parent.is_alive():
+            return True
+        if succeeded:
+            return False
+        trials = study.get_trials(deepcopy=False)
+        succeeded = any(t.state in (TrialState.COMPLETE, TrialState.PRUNED) for t in trials)
+        return _never_succeeds(trials, job.trials)
 
     try:
         with storage_at(job.storage) as storage, interrupt_on(signal.SIGTERM) as interrupt:

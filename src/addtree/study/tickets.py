@@ -18,11 +18,11 @@ from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage
-from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._numbers import is_whole
 from addtree._optuna.trials import LOST, published
+from addtree.study.heartbeats import Watch, is_old
 
 ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
 _OWNER = "addtree:owner"  # system attribute that identifies who created a ticket or, once it is claimed, its worker
@@ -32,11 +32,16 @@ _RETRY_OF = "addtree:retry_of"  # system attribute of a ticket that replaces a l
 # ---------------------------------------------------------------------- claiming
 
 
-def claim(study: optuna.Study, total: int) -> optuna.Trial | None:
-    """Claim a trial to run; None if every trial of the total is finished or claimed by a worker."""
+def claim(study: optuna.Study, total: int, watch: Watch | None = None) -> optuna.Trial | None:
+    """Claim a trial to run; None if every trial of the total is finished or claimed by a live worker.
+
+    The trials of dead workers are released first, as `release_abandoned` does.
+    """
     storage, study_id = study._storage, study._study_id
     while True:
         trials = study.get_trials(deepcopy=False)
+        if _release_abandoned_of(study, trials, watch):
+            continue
         n_lost = 0
         for trial in trials:
             if is_lost(trial):
@@ -44,10 +49,14 @@ def claim(study: optuna.Study, total: int) -> optuna.Trial | None:
             elif trial.number - n_lost >= total:
                 break
             elif trial.state == TrialState.WAITING and _set_running(storage, trial):
+                _free_if_taken(storage, trial, trials)
                 return optuna.Trial(study, trial._trial_id)
         if len(trials) - sum(map(is_lost, trials)) >= total:
             return None
-        storage.create_new_trial(study_id, template_trial=_ticket({}))
+        trial = storage.get_trial(storage.create_new_trial(study_id, template_trial=_ticket({})))
+        # Trials that were lost meanwhile can only lower the rank.
+        if trial.number - n_lost < total and _set_running(storage, trial):
+            return optuna.Trial(study, trial._trial_id)
 
 
 def _ticket(attrs: dict[str, Any]) -> FrozenTrial:
@@ -71,13 +80,30 @@ def _set_running(storage: BaseStorage, trial: FrozenTrial) -> bool:
     return True
 
 
+def _free_if_taken(storage: BaseStorage, trial: FrozenTrial, trials: list[FrozenTrial]) -> None:
+    """Let a ticket that replaces a lost trial get a new configuration if another trial has taken the old one.
+
+    Between the end of a lost trial and the creation of its ticket, a worker may suggest its configuration again.
+    """
+    if _RETRY_OF not in trial.system_attrs:
+        return
+    fixed = trial.system_attrs.get("fixed_params")
+    others = (t for t in trials if t.number != trial.number and not is_lost(t))
+    if fixed and any({**published(other), **other.params} == fixed for other in others):
+        storage.set_trial_system_attr(trial._trial_id, "fixed_params", {})
+
+
 def any_claimed(study: optuna.Study) -> bool:
     """Whether a worker is running a trial, which it may yet lose.
 
     Trials without an owner do not count: a person asked for them, and may never tell their values.
     """
-    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    return any(_owner_of(trial) is not None for trial in running)
+    return any(map(_is_claimed, study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))))
+
+
+def _is_claimed(trial: FrozenTrial) -> bool:
+    """Whether a trial is running in a worker."""
+    return trial.state == TrialState.RUNNING and _owner_of(trial) is not None
 
 
 # ---------------------------------------------------------------------- releasing
@@ -105,29 +131,25 @@ def release(study: optuna.Study, trial: FrozenTrial) -> bool:
     return True
 
 
-def release_abandoned(study: optuna.Study) -> int:
+def release_abandoned(study: optuna.Study, watch: Watch | None = None) -> int:
     """Release the running trials whose workers are dead; returns how many this call released.
 
-    A worker on this machine is dead if its process has ended. A worker elsewhere is dead if it no longer records a
-    heartbeat in the storage.
+    A worker on this machine is dead if its process has ended. A worker elsewhere is dead if `watch` sees no heartbeat
+    of it any more; without a watch, it counts as alive.
     """
-    stale = _stale_trial_ids(study)
-    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    return sum(release(study, trial) for trial in running if trial._trial_id in stale or _owner_is_dead(trial))
+    return _release_abandoned_of(study, study.get_trials(deepcopy=False), watch)
+
+
+def _release_abandoned_of(study: optuna.Study, trials: list[FrozenTrial], watch: Watch | None) -> int:
+    claimed = [trial for trial in trials if _is_claimed(trial)]
+    silent = watch.silent(claimed) if watch is not None else set()
+    return sum(release(study, trial) for trial in claimed if trial._trial_id in silent or _owner_is_dead(trial))
 
 
 def withdraw(study: optuna.Study, trial_id: int) -> None:
     """End a running trial that nobody knows about; it does not count, and nothing replaces it."""
     study._storage.set_trial_system_attr(trial_id, LOST, True)
     study._storage.set_trial_state_values(trial_id, state=TrialState.FAIL)
-
-
-def _stale_trial_ids(study: optuna.Study) -> set[int]:
-    """Return the ids of the running trials that record no heartbeat any more."""
-    storage = study._storage
-    if not isinstance(storage, BaseHeartbeat) or storage.get_heartbeat_interval() is None:
-        return set()
-    return set(storage._get_stale_trial_ids(study._study_id))
 
 
 def is_lost(trial: FrozenTrial) -> bool:
@@ -142,23 +164,26 @@ def is_lost(trial: FrozenTrial) -> bool:
 class Owner:
     """The process that claimed a trial.
 
-    host   name of the machine
-    pid    process id
-    since  start time of the process as the system counts it, because process ids are reused; None if it is unknown
+    host    name of the machine
+    system  what distinguishes machines and containers of the same name; None if it is unknown
+    pid     process id
+    since   start time of the process as the system counts it, because process ids are reused; None if it is unknown
     """
 
     host: str
+    system: str | None
     pid: int
     since: str | None
 
     @classmethod
     def current(cls) -> Owner:
         """Return this process as an owner."""
-        return cls(socket.gethostname(), os.getpid(), _start_time(os.getpid()))
+        return cls(socket.gethostname(), _system(), os.getpid(), _start_time(os.getpid()))
 
     def is_dead(self) -> bool:
         """Whether the process is known to have ended; False if it runs on another machine or system that hides it."""
-        if self.host != socket.gethostname() or os.name == "nt":  # on Windows, os.kill(pid, 0) ends the process
+        here = self.host == socket.gethostname() and self.system == _system()
+        if not here or os.name == "nt":  # on Windows, os.kill(pid, 0) ends the process
             return False
         try:
             os.kill(self.pid, 0)
@@ -169,12 +194,12 @@ class Owner:
         return self.since is not None and _start_time(self.pid) != self.since
 
 
-def live_owner(study: optuna.Study, trial: FrozenTrial) -> Owner | None:
-    """Return the worker that runs a trial; None if nobody does, or if `release_abandoned` would release it."""
+def live_owner(trial: FrozenTrial) -> Owner | None:
+    """Return the worker that runs a trial; None if nobody does, or if it seems to be dead."""
     owner = _owner_of(trial)
-    if trial.state != TrialState.RUNNING or owner is None or owner.is_dead():
+    if trial.state != TrialState.RUNNING or owner is None or owner.is_dead() or is_old(trial):
         return None
-    return None if trial._trial_id in _stale_trial_ids(study) else owner
+    return owner
 
 
 def _owner_is_dead(trial: FrozenTrial) -> bool:
@@ -192,8 +217,21 @@ def _owner_of(trial: FrozenTrial) -> Owner | None:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return when a process started, in clock ticks since boot; None if the system does not say (only Linux does)."""
+    """Return when a process started, in clock ticks since boot; None if the system does not say (only Linux does).
+
+    A process that has ended, but whose parent has not noticed yet, has no start time.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return None if fields[0] == "Z" else fields[19]
     except (OSError, IndexError):
+        return None
+
+
+def _system() -> str | None:
+    """Return an identifier of this boot of the kernel and of the container; None if there is none (only Linux has)."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
         return None

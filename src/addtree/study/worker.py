@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import optuna
-import sqlalchemy.exc
-from optuna.storages import BaseStorage
-from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.trial import TrialState
 
 from addtree._interrupts import Interrupt
 from addtree.errors import AddTreeError
-from addtree.study.storage import comes_from_storage
+from addtree.study.heartbeats import HeartbeatSettings, Watch, beating
+from addtree.study.storage import is_unavailable
 from addtree.study.task import Task
 from addtree.study.tickets import ERROR, any_claimed, claim, release, release_abandoned
 
 _log = logging.getLogger(__name__)
-# These errors are not the objective's fault if they come from the storage.
-_STORAGE_FAILURES = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError)
-_POLL_INTERVAL = 0.2  # seconds between two attempts to claim a trial while other workers run the last ones
+_FIRST_PAUSE = 0.2  # seconds before the second attempt to claim a trial while other workers run the last ones
+_LONGEST_PAUSE = 5.0  # seconds between later attempts at most; each pause is twice as long as the one before
 _MAX_ERROR_LENGTH = 2000  # characters of an error message that are stored; every storage can hold that many
 
 
@@ -36,6 +34,7 @@ def work(
     deadline: float | None = None,
     should_stop: Callable[[optuna.Study], bool] = lambda study: False,
     interrupt: Interrupt | None = None,
+    heartbeats: HeartbeatSettings | None = None,
 ) -> None:
     """Run trials until the study has `total` finished ones, including those of other workers.
 
@@ -45,18 +44,19 @@ def work(
     deadline     value of `time.monotonic()` after which no trial starts
     should_stop  asked after every trial whether to stop early
     """
-    interrupt = interrupt or Interrupt()
+    interrupt, watch, pause = interrupt or Interrupt(), Watch(heartbeats), _FIRST_PAUSE
     while deadline is None or time.monotonic() < deadline:
         interrupt.check()
-        release_abandoned(study)
-        trial = claim(study, total)
+        trial = claim(study, total, watch)
         if trial is None:
             if not any_claimed(study) or should_stop(study):
                 return
-            time.sleep(_POLL_INTERVAL)  # another worker may still die, and its trial is then run here
+            time.sleep(pause)  # another worker may still die, and its trial is then run here
+            pause = min(2 * pause, _LONGEST_PAUSE)
             continue
+        pause = _FIRST_PAUSE
         try:
-            with _heartbeat(study._storage, trial._trial_id):
+            with _heartbeats(study, trial, watch):
                 run_trial(study, trial, task, interrupt)
         except BaseException:
             with contextlib.suppress(Exception):  # if the storage fails, the next worker releases the trial
@@ -66,6 +66,12 @@ def work(
             raise
         if should_stop(study):
             return
+
+
+def _heartbeats(study: optuna.Study, trial: optuna.Trial, watch: Watch) -> AbstractContextManager[None]:
+    """Store heartbeats of a trial, and look at those of others, while a block runs."""
+    look = partial(release_abandoned, study, watch)
+    return beating(study._storage, trial._trial_id, watch.settings.interval, meanwhile=look)
 
 
 def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: Interrupt) -> None:
@@ -80,7 +86,7 @@ def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: I
     except optuna.exceptions.UpdateFinishedTrialError:
         outcome = Outcome(TrialState.FAIL)
     except Exception as error:
-        if isinstance(error, _STORAGE_FAILURES) and comes_from_storage(error):
+        if is_unavailable(error):
             raise
         message = str(error) if isinstance(error, AddTreeError) else f"{type(error).__name__}: {error}"
         outcome = Outcome(TrialState.FAIL, error=message[:_MAX_ERROR_LENGTH])
@@ -115,27 +121,3 @@ def _store(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> bool:
     except optuna.exceptions.UpdateFinishedTrialError:
         return False
     return True
-
-
-@contextlib.contextmanager
-def _heartbeat(storage: BaseStorage, trial_id: int) -> Iterator[None]:
-    """Record signs of life of a trial in the storage, in a thread, while the block runs."""
-    if not isinstance(storage, BaseHeartbeat) or storage.get_heartbeat_interval() is None:
-        yield
-        return
-    finished = threading.Event()
-
-    def beat() -> None:
-        while True:
-            with contextlib.suppress(Exception):  # the next heartbeat makes up for one that fails
-                storage.record_heartbeat(trial_id)
-            if finished.wait(storage.get_heartbeat_interval()):
-                return
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        finished.set()
-        thread.join()
