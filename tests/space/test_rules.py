@@ -583,3 +583,10 @@ def test_evaluating_a_rule_takes_bounded_time():
         assert rule(text).holds({"n": 10**6}) is False
         assert rule(text).holds_rows(Listed([{"n": 10**6}] * 50)).tolist() == [False] * 50
     assert time.perf_counter() - start < 2
+
+
+def test_rules_of_constants_alone_hold_or_exclude_everything():
+    constants = Space(n=Integer(3, 3))
+    assert constants.where("n > 2").sample(np.random.default_rng(0)) == {"n": 3}
+    with pytest.raises(SpaceError, match="no valid configuration"):
+        constants.where("n > 3").sample(np.random.default_rng(0))

@@ -180,7 +180,7 @@ class Feasibility:
         rule = np.argmax(violated * rng.random(violated.shape), axis=1)
         weight = np.where(np.isnan(X), 0.0, weights[rule])
         key = np.where(weight > 0.0, rng.random(X.shape) ** (1.0 / np.maximum(weight, 1e-9)), -1.0)
-        one = (key == key.max(axis=1, keepdims=True)) & (weight > 0.0)
+        one = (key == key.max(axis=1, keepdims=True, initial=-1.0)) & (weight > 0.0)
         return np.asarray(np.where(rng.random((len(X), 1)) < self._settings.all_share, weight == 1.0, one))
 
     def _redrawn(self, X: Array, columns: Mask, rng: np.random.Generator) -> Array:
@@ -257,7 +257,7 @@ class Feasibility:
         """The ends of random walks that start from valid rows and stay among valid ones."""
         for _ in range(self._settings.walk):
             key = np.where(np.isnan(X), -1.0, rng.random(X.shape))
-            tried = self._redrawn(X, key == key.max(axis=1, keepdims=True), rng)
+            tried = self._redrawn(X, key == key.max(axis=1, keepdims=True, initial=-1.0), rng)
             X = np.where(self.valid(tried)[:, None], tried, X)
         return X
 
