@@ -22,7 +22,7 @@ demo: $(DEMO_READY)
 	$(BIN)/addtree report --storage $(VENV)/demo.db -o report.html
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # What needs minutes or Ray.
 test-slow: $(READY)

@@ -95,7 +95,10 @@ def test_the_startup_completes_them_too() -> None:
 
 
 def test_a_parameter_that_the_objective_reaches_by_its_own_decision_gets_the_best_value() -> None:
-    """The sampler suggests n = 0, where the best values are. The objective decides otherwise after it was asked."""
+    """The sampler suggests n = 0, where the best values are. The objective decides otherwise after it was asked.
+
+    A random z would lie that close to the best one in a fifth of the trials.
+    """
     space = Space(x=Real(0, 1), n=Choice({0: Space(y=Real(0, 1)), 1: Space(z=Real(0, 1))}))
 
     def contrary(trial: optuna.Trial) -> float:
@@ -104,6 +107,9 @@ def test_a_parameter_that_the_objective_reaches_by_its_own_decision_gets_the_bes
             return value + (trial.suggest_float("y", 0, 1) - 0.2) ** 2
         return value + 2 + (trial.suggest_float("z", 0, 1) - 0.8) ** 2
 
-    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
-    study.optimize(contrary, n_trials=36)
-    assert sum(abs(trial.params["z"] - 0.8) < 0.1 for trial in study.trials[30:]) >= 3
+    close = []
+    for seed in range(3):
+        study = optuna.create_study(sampler=AddTreeSampler(space, seed=seed))
+        study.optimize(contrary, n_trials=36)
+        close += [abs(trial.params["z"] - 0.8) < 0.1 for trial in study.trials[30:]]
+    assert sum(close) >= len(close) / 2

@@ -116,7 +116,10 @@ class StudyState:
             return True
         variables = self.model.translation.space.variables
         free = ((variables[name], value) for name, value in params.items() if name in variables and name not in fixed)
-        return not any(isinstance(d, Real) and d.step is None and d.low < value < d.high for d, value in free)
+        return not any(
+            isinstance(d, Real) and d.step is None and isinstance(value, float) and d.low < value < d.high
+            for d, value in free  # a position in a dynamic range is not a float: it may decode to an integer
+        )
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
