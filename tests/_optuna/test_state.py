@@ -142,4 +142,5 @@ def test_only_floats_inside_a_continuous_range_cannot_coincide() -> None:
     state.refresh(study)
     assert not state.can_coincide(params, {})
     assert state.can_coincide({**params, "x": 1.0}, {})
+    assert state.can_coincide({**params, "x": study.trials[7].params["x"]}, {})  # copied from an earlier trial
     assert state.can_coincide(params, {"x": 0.3})

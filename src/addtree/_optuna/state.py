@@ -109,17 +109,23 @@ class StudyState:
     def can_coincide(self, params: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Whether another worker could suggest exactly these parameters, so that the study has to be read again.
 
-        All workers share one initial design. After it, two workers do not reach the same float inside a continuous
-        range, because their random numbers differ. They do reach the same bound, step or category.
+        All workers share one initial design. After it, two workers do not reach the same new float inside a continuous
+        range, because their random numbers differ. They do reach the same bound, step or category, and a float that
+        both copied from an earlier trial.
         """
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
         variables = self.model.translation.space.variables
-        free = ((variables[name], value) for name, value in params.items() if name in variables and name not in fixed)
-        return not any(
-            isinstance(d, Real) and d.step is None and isinstance(value, float) and d.low < value < d.high
-            for d, value in free  # a position in a dynamic range is not a float: it may decode to an integer
-        )
+        trials = (*self.history.finished, *self.history.unfinished)
+        for name, value in params.items():
+            domain = variables.get(name)
+            if name in fixed or not isinstance(domain, Real) or domain.step is not None:
+                continue
+            # A position in a dynamic range is not a float: it may decode to an integer.
+            is_inside = isinstance(value, float) and domain.low < value < domain.high
+            if is_inside and all(trial.params.get(name) != value for trial in trials):
+                return False
+        return True
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
