@@ -158,7 +158,7 @@ class WorkerPool:
         return counts and self._time_limit is not None and self._age(worker) >= self._time_limit
 
     def _seconds_left(self) -> float | None:
-        """The seconds until the first trial exceeds its limit, or None if there is no limit."""
+        """The seconds until the first trial exceeds its limit; None without a limit."""
         if self._time_limit is None:
             return None
         ages = [self._age(worker) for worker in self._workers if worker.trial is not None and worker.ready]

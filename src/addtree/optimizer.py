@@ -217,9 +217,7 @@ class Optimizer:
         known = [*self._log.rows, *elsewhere]
         if restriction is None:
             planned = self._design[len(known)]
-            if (
-                self._log.forgotten
-            ):  # their rows are free again, and the number of trials no longer says which comes next
+            if self._log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
                 taken = self._taken(elsewhere)
                 keys = self._encoding.keys(self._design)
                 planned = next((row for row, key in zip(self._design, keys, strict=True) if key not in taken), planned)

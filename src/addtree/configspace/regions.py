@@ -1,7 +1,7 @@
 """Regions: the values of a parent that a condition allows, as disjoint closed intervals in ascending order.
 
-The values of a categorical are counted by their positions. Whole numbers next to each other, and floats between which
-there is no other float, belong to one interval.
+The values of a categorical are counted by their positions. Whole numbers next to each other, and neighbouring
+floats, belong to one interval.
 """
 
 from __future__ import annotations

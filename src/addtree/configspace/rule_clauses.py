@@ -17,6 +17,7 @@ from addtree.configspace.clauses import quoted
 from addtree.errors import SpaceError
 from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical
+from addtree.space.rule_builder import COMPARISONS
 from addtree.space.rule_syntax import Syntax, parse, tokenize
 from addtree.space.rules import AnyRule, Rule
 from addtree.space.space import Space
@@ -32,16 +33,6 @@ _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotIn: ast.In,
 }
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
-_SYMBOLS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
 _CLAUSES: dict[type[ast.cmpop], Any] = {
     ast.Lt: CS.ForbiddenLessThanClause,
     ast.LtE: CS.ForbiddenLessThanEqualsClause,
@@ -72,7 +63,7 @@ class _Comparison:
         return {side.text for side in (self.left, self.right) if isinstance(side, _Name)}
 
     def __str__(self) -> str:
-        return f"{_text(self.left)} {_SYMBOLS[self.operator]} {_text(self.right)}"
+        return f"{_text(self.left)} {COMPARISONS[self.operator]} {_text(self.right)}"
 
 
 @dataclass(frozen=True)

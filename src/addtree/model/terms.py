@@ -120,7 +120,7 @@ def _interactions(encoding: Encoding) -> list[Term]:
         if _may_open_several(encoding.space.tree, node):
             groups.append((*above, *encoding.below[i].tolist()))
         if node.location and not node.names and encoding.index[node.location[-1][0]] in encoding.cells:
-            continue  # an interval that opens nothing is no reason for the function to jump
+            continue  # The function need not jump at an interval that opens nothing.
         for columns in filter(None, groups):
             label = " × ".join(encoding.names[j] for j in columns)
             label += f" | {_step_label(encoding, *opener)}" if opener else " | everywhere"

@@ -21,7 +21,7 @@ def any_row(encoding: Encoding, restriction: Restriction | None, rng: np.random.
 def new_row(
     encoding: Encoding, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator
 ) -> Array | None:
-    """A random row that is not taken; None if there is no other that agrees with the restriction."""
+    """A random row that is not taken and agrees with the restriction; None if every such row is taken."""
     X = encoding.sample(_RANDOM_ROWS, rng)
     if len(taken) < encoding.space.n_configs <= _ENUMERABLE:
         X = rng.permutation(encoding.enumerate())

@@ -76,11 +76,11 @@ def top_two(
 ) -> Array | None:
     """The row to evaluate next: a candidate, a point of least mean near one, or a row that was evaluated before.
 
-    Taken rows are left out as long as others remain. None if no candidate satisfies the rules of the space.
+    `observed` has the means for values (see `by_mean`). Taken rows are left out as long as others remain. None if no
+    candidate satisfies the rules of the space.
     """
     encoding = observed.encoding
-    restriction = observed.restriction
-    known = by_mean(observed, posterior).ranked
+    restriction, known = observed.restriction, observed.ranked
     known = known if restriction is None else known[restriction.agrees(known)]
     X = encoding.feasibility.filter(encoding.snap(np.concatenate([candidates, known[: settings.repeats]])))
     if not len(X):

@@ -138,7 +138,7 @@ def suggest_again(
     rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
     if posterior.kernel.of_kind("main"):
         rows = np.concatenate([rows, _decomposed_row(policy, posterior, incumbents, turn, rng)[0][None]])
-    return top_two(posterior, observed, rows, settings=policy.noisy, search=policy.joint, rng=rng)
+    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng)
 
 
 def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:

@@ -217,7 +217,7 @@ class Encoding:
     ) -> Array:
         """The same rows, snapped, with codes for exactly those variables that the choices and numbers open.
 
-        What is missing is drawn at random, or takes the middle of its range if there is no generator. A share of the
+        What is missing is drawn at random, or takes the middle of its range without a generator. A share of the
         rows takes it from the first of the donors that has it. What is open in two ways keeps its codes.
         """
         X = self.snap(X)

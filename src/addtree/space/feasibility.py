@@ -246,7 +246,7 @@ class Feasibility:
         if not self.rules:
             return self._encoding.sample_freely(n, rng)
         pool, share = self.pool
-        draws = 1.5 * n / max(share, 1e-9) + 8  # so many that n are probably valid
+        draws = 1.5 * n / max(share, 1e-9) + 8  # Of this many rows, n are probably valid.
         X = self._encoding.sample_freely(int(draws) if draws <= self._settings.rejected else 0, rng)
         X = self.filter(X)[:n]
         if len(X) < n:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -49,7 +50,7 @@ def out_of_bounds(value: Any, low: float, high: float) -> ConfigError:
     return ConfigError(f"{show(value)} is out of bounds [{low!r}, {high!r}]; use a value inside, or widen them")
 
 
-class Number:
+class Number(ABC):
     """What `Real` and `Integer` have in common. Subclasses are frozen dataclasses with these fields."""
 
     low: Any
@@ -111,26 +112,26 @@ class Number:
     # ------------------------------------------------------------------ what subclasses define
 
     @property
+    @abstractmethod
     def size(self) -> float:
         """The number of values."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def grid(self) -> Grid | None:
         """The values as a grid; None if they are not on one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _key(self, value: Any) -> Any:
         """What values are compared by: the position on the grid, or the value itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _value(self, key: Any) -> Any:
         """The value of a key."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _key_range(self, low: Any, high: Any) -> tuple[Any, Any]:
         """The first and the last key between two values."""
-        raise NotImplementedError
 
     def _next_key(self, key: Any, direction: int) -> Any:
         """The key after (direction 1) or before (direction -1) another one."""

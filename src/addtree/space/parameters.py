@@ -230,7 +230,7 @@ class Integer(Number):
             raise SpaceError(f"Integer({self.low}, {self.high}): more than 2^53 values; use Real, or larger steps")
         if self._is_curved and self.high * math.log1p((self.high - self.low) / self.low) > _MAX_LOG_RESOLUTION:
             raise SpaceError(
-                f"{self!r}: floats cannot tell so many values apart on a log scale; use Real, or leave log out"
+                f"{self!r}: floats cannot distinguish all values on a log scale; use Real, or leave log out"
             )
         self._check_opens(read_whole)
 

@@ -51,7 +51,7 @@ _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Mod: "%",
     ast.Pow: "**",
 }
-_COMPARISONS: dict[type[ast.cmpop], str] = {
+COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
     ast.LtE: "<=",
     ast.Gt: ">",
@@ -133,7 +133,7 @@ class Builder:
                 parts = tuple(self._condition(self._operand(value, depth + 1)) for value in values)
                 return Junction(isinstance(op, ast.And), parts)
             case ast.Compare(left=left, ops=ops, comparators=rest):
-                symbols = [_COMPARISONS[type(op)] for op in ops]
+                symbols = [COMPARISONS[type(op)] for op in ops]
                 return self._chain(symbols, [self._operand(side, depth + 1) for side in (left, *rest)])
             case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
                 return self._members([self._operand(element, depth + 1) for element in elements])

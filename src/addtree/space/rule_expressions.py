@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -91,18 +92,18 @@ class Columns:
 # ---------------------------------------------------------------------- numbers
 
 
-class NumberExpression:
+class NumberExpression(ABC):
     """An expression whose value is a number."""
 
     whole: bool  # whether the value may be an integer, which Python computes exactly
 
+    @abstractmethod
     def value(self, config: Config) -> Numeral:
         """The value for one configuration."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, columns: Columns) -> tuple[Array, Mask]:
         """The values, and where they are undefined; both broadcast to n."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -233,16 +234,16 @@ class Arithmetic(NumberExpression):
 # ---------------------------------------------------------------------- conditions
 
 
-class Condition:
+class Condition(ABC):
     """An expression that holds or does not."""
 
+    @abstractmethod
     def value(self, config: Config) -> bool:
         """Whether it holds for one configuration."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, columns: Columns) -> tuple[Mask, Mask]:
         """Where it holds, and where that is undefined; both broadcast to n."""
-        raise NotImplementedError
 
     def distance(self, columns: Columns, wanted: bool = True) -> Array:
         """How far n rows are from it, or from its opposite; zero where that holds, at most 1 (n)."""
