@@ -5,7 +5,8 @@ from addtree import Categorical, Choice, Optimizer, Real, Space
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.search.candidates import Observed
-from addtree.search.noisy import TopTwo, best_of_draws, by_mean
+from addtree.search.joint import JointSearch
+from addtree.search.noisy import TopTwo, best_of_draws, by_mean, top_two
 from tests.strategies import build
 
 SPACE = Space(x=Real(0, 1), c=Choice(a=Space(y=Real(0, 1)), b=Space()))
@@ -50,6 +51,33 @@ def test_draws_of_equal_candidates_do_not_raise():
 def test_it_applies_where_noise_is_a_large_share_of_the_variance():
     assert TopTwo().applies_to(posterior_of(30, 0.3)[3])
     assert not TopTwo().applies_to(posterior_of(30, 1e-4)[3])
+
+
+def test_learned_noise_is_trusted_only_with_enough_observations():
+    few, many = posterior_of(12, 0.3)[3], posterior_of(30, 0.3)[3]
+    assert [TopTwo().may_repeat(posterior, None) for posterior in (few, many)] == [False, True]
+    assert [TopTwo().may_repeat(few, declared) for declared in (0.0, 0.3)] == [False, True]
+
+
+def test_leader_and_challenger_are_evaluated_equally_often():
+    """Of two configurations, the better one leads in most draws; the other one is then the challenger."""
+    encoding, k = build(Space(c=Categorical(["good", "bad"])), "additive+interactions")
+    X = np.repeat([[0.0], [1.0]], 8, axis=0)
+    hyper = Hyperparameters(np.ones(len(k.terms)), np.full(k.n_scales, 0.5), 1.0)
+    posterior = Posterior.from_data(k, hyper, k.rows(X), np.repeat([-0.3, 0.3], 8))
+    observed = by_mean(Observed(encoding, X, posterior.z, set()), posterior)
+    found = [
+        top_two(posterior, observed, X[:1], settings=TopTwo(), search=JointSearch(), rng=np.random.default_rng(seed))[0]
+        for seed in range(200)
+    ]
+    assert np.mean(np.array(found) == 0.0) == pytest.approx(0.5, abs=0.12)
+
+
+def test_pending_configurations_are_not_repeated():
+    rng, opt = np.random.default_rng(0), Optimizer(Space(c=Categorical(range(12))), seed=0, noise=0.5)
+    for _ in range(12):
+        opt.tell(opt.ask(), rng.normal())
+    assert len({trial.config["c"] for trial in opt.ask(12)}) == 12
 
 
 def test_incumbents_are_those_of_least_mean():
