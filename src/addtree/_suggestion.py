@@ -82,12 +82,11 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        if len(known) < len(self.design):
-            row = self._design_row(known, restriction, rng)
-            if self.encoding.keys(row[None])[0] not in taken:
-                return row, known.models
-        elif known.log.done:
+        if len(known.log.told) >= len(self.design) and known.log.done:
             return self._search(turn, known, restriction)
+        row = self._design_row(known, restriction, rng)
+        if self.encoding.keys(row[None])[0] not in taken:
+            return row, known.models
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
@@ -114,8 +113,11 @@ class Suggester:
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
     def _design_row(self, known: Known, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
-        if restriction is None:
+        """The next row of the initial design.
+
+        Under a restriction, or if many rows are evaluated at once, it is a row chosen with regard to those known.
+        """
+        if restriction is None and len(known) < len(self.design):
             planned = self.design[len(known)]
             if known.log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
                 taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
