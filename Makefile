@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 BENCH_READY := $(VENV)/.bench-ready
 GPYOPT := $(VENV)/gpyopt
-LINTED := src tests benchmarks examples docs
+LINTED := src tests benchmarks examples docs hub
 
 # One BLAS thread: the matrices are small, and timings stay comparable.
 export OMP_NUM_THREADS = 1
