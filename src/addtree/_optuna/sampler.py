@@ -96,7 +96,7 @@ class AddTreeSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or seen so far."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             model = self._state_for(study, trial).model
             return {} if model is None else dict(model.translation.distributions)
@@ -105,7 +105,7 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The parameters that are active in the suggested configuration."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             initial = state.initial.take(study, trial)
@@ -139,7 +139,7 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A value for a parameter that was not suggested, or was suggested outside of its range in this trial."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             if param_name not in state.suggestions.get(trial.number, {}):
@@ -170,7 +170,7 @@ class AddTreeSampler(BaseSampler):
         the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
         feasible.
         """
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         best = study.best_trial
         state = StudyState(study, self._settings)
         state.refresh(study)
@@ -193,3 +193,9 @@ class AddTreeSampler(BaseSampler):
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._settings.seed, trial.number, purpose])
+
+
+def _check_single_objective(study: Study) -> None:
+    """Raise an OptionError if a study has several objectives."""
+    if len(study.directions) > 1:
+        raise OptionError(f"AddTreeSampler needs a study with one direction, got directions={study.directions!r}")
