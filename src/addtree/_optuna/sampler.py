@@ -19,7 +19,7 @@ from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_error
 from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.model.specification import Specification
@@ -108,7 +108,7 @@ class AddTreeSampler(BaseSampler):
         _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
-            initial = state.initial.take(study, trial)
+            initial = state.initial.take(study, trial, state.history.published)
             fixed = {**initial, **fixed_params(trial), **trial.params}
             if not initial and (state.model is None or state.model.covers(fixed)):
                 return {}
@@ -117,7 +117,7 @@ class AddTreeSampler(BaseSampler):
                 n_finished = len(state.history.finished)
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
-                publish(study, trial, params)
+                state.history.publish(study, trial, params)
                 if not state.can_coincide(params, fixed):
                     break
                 state.refresh(study)
