@@ -1,7 +1,7 @@
 """Make the page of the examples, docs/gallery.md: `make gallery` (needs Chromium).
 
-It runs the examples whose output does not depend on the machine, and needs no server or download. It writes what the example says of itself, its output
-and its picture to the page. A test compares the page with the examples and tells when it has to be made again.
+It runs the examples that need no server and no download. It writes what each example says of itself, its output and
+its picture to the page. A test compares the page with the examples and tells when it has to be made again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PICTURES = ROOT / "docs" / "img"
 
 INTRODUCTION = """# Gallery
 
-These are the files of the folder `examples`. `make gallery` makes this page, and runs the examples whose output is shown.
+These are the files of the folder `examples`. `make gallery` makes this page and runs those whose output is shown.
 """
 
 
