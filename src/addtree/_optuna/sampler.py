@@ -198,4 +198,7 @@ class AddTreeSampler(BaseSampler):
 def _check_single_objective(study: Study) -> None:
     """Raise an OptionError if a study has several objectives."""
     if len(study.directions) > 1:
-        raise OptionError(f"AddTreeSampler needs a study with one direction, got directions={study.directions!r}")
+        names = [direction.name.lower() for direction in study.directions]
+        raise OptionError(
+            f"AddTreeSampler cannot be used for multi-objective optimization; directions={names} must be one"
+        )
