@@ -19,7 +19,7 @@ from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_error
 from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.model.specification import Specification
@@ -96,7 +96,7 @@ class AddTreeSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or seen so far."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             model = self._state_for(study, trial).model
             return {} if model is None else dict(model.translation.distributions)
@@ -105,10 +105,10 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The parameters that are active in the suggested configuration."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
-            initial = state.initial.take(study, trial)
+            initial = state.initial.take(study, trial, state.history.published)
             fixed = {**initial, **fixed_params(trial), **trial.params}
             if not initial and (state.model is None or state.model.covers(fixed)):
                 return {}
@@ -117,7 +117,7 @@ class AddTreeSampler(BaseSampler):
                 n_finished = len(state.history.finished)
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
-                publish(study, trial, params)
+                state.history.publish(study, trial, params)
                 if not state.can_coincide(params, fixed):
                     break
                 state.refresh(study)
@@ -139,7 +139,7 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A value for a parameter that was not suggested, or was suggested outside of its range in this trial."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             if param_name not in state.suggestions.get(trial.number, {}):
@@ -170,7 +170,7 @@ class AddTreeSampler(BaseSampler):
         the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
         feasible.
         """
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         best = study.best_trial
         state = StudyState(study, self._settings)
         state.refresh(study)
@@ -193,3 +193,12 @@ class AddTreeSampler(BaseSampler):
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._settings.seed, trial.number, purpose])
+
+
+def _check_single_objective(study: Study) -> None:
+    """Raise an OptionError if a study has several objectives."""
+    if len(study.directions) > 1:
+        names = [direction.name.lower() for direction in study.directions]
+        raise OptionError(
+            f"AddTreeSampler cannot be used for multi-objective optimization; directions={names} must be one"
+        )
