@@ -65,7 +65,8 @@ class Result:
         """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
         from addtree.report import write
 
-        write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
+        run = self.optimizer
+        write(path, run.space, self.trials, maximize=run.maximize, title=title, noise=run._specification.noise)
 
     def __repr__(self) -> str:
         return _display.text("Result", self.optimizer, self.message)

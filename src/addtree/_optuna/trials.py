@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,12 +38,18 @@ def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
     A category that JSON cannot hold is not published: other workers see it as soon as the objective asks for it.
     """
     try:
-        text = json.dumps(params, separators=(",", ":"))
+        attrs = suggestion_attrs(params)
     except TypeError:
         return
-    for i, start in enumerate(range(0, len(text), _PIECE_LENGTH)):
-        piece = text[start : start + _PIECE_LENGTH]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTED}:{i}", piece)
+    for key, piece in attrs.items():
+        study._storage.set_trial_system_attr(trial._trial_id, key, piece)
+
+
+def suggestion_attrs(params: Mapping[str, Any]) -> dict[str, str]:
+    """The system attributes that `published` reads, or a TypeError for what JSON cannot hold."""
+    text = json.dumps(params, separators=(",", ":"))
+    starts = range(0, len(text), _PIECE_LENGTH)
+    return {f"{_SUGGESTED}:{i}": text[start : start + _PIECE_LENGTH] for i, start in enumerate(starts)}
 
 
 def published(trial: FrozenTrial) -> dict[str, Any]:
