@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from addtree import _display, _save_format
+from addtree import _display
+from addtree._goals import Bounds, Noise
 from addtree._run import Callback, Objective, RunOptions, run
 from addtree._types import Config
 from addtree.errors import OptionError
@@ -81,10 +82,13 @@ def minimize(
     *,
     seed: int | None = None,
     maximize: bool = False,
+    objectives: Mapping[str, str] | None = None,
+    constraints: Mapping[str, Bounds] | None = None,
     covariance: str = "additive+interactions",
     acquisition: str = "logei",
     inference: str = "map",
-    noise: float | None = None,
+    noise: Noise = None,
+    reference_point: Mapping[str, float] | None = None,
     n_initial: int | None = None,
     initial: Sequence[Config] = (),
     timeout: float | None = None,
@@ -115,26 +119,30 @@ def minimize(
     settings: dict[str, Any] = {
         "seed": seed,
         "maximize": maximize,
+        "objectives": objectives,
+        "constraints": constraints,
         "covariance": covariance,
         "acquisition": acquisition,
+        "inference": inference,
+        "noise": noise,
+        "reference_point": reference_point,
+        "n_initial": n_initial,
     }
-    settings |= {"inference": inference, "noise": noise, "n_initial": n_initial}
     optimizer = Optimizer(check_space(space), initial=initial, **settings)
     if resume is not None and Path(resume).exists():
-        optimizer = _resumed(resume, space, settings)
+        optimizer = _resumed(resume, optimizer, settings)
     return Result(optimizer, run(optimizer, objective, options))
 
 
-def _resumed(path: str | os.PathLike[str], space: Space, settings: Mapping[str, Any]) -> Optimizer:
-    """The optimizer in a file, or an OptionError if it belongs to another run."""
-    optimizer, state = Optimizer.load(path), _save_format.read(path)
-    if optimizer.space != space:
+def _resumed(path: str | os.PathLike[str], given: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
+    """The optimizer in a file, or an OptionError if it belongs to another run than the optimizer that was given."""
+    optimizer = Optimizer.load(path)
+    if optimizer.space != given.space:
         raise OptionError(f"resume={os.fspath(path)!r} holds a run on another space; give another file, or delete it")
-    for name, given in settings.items():
-        saved = state[name]
-        if given != saved and not (given is None and name in ("seed", "n_initial")):
+    for name, saved in optimizer.options.items():
+        if given.options[name] != saved and not (settings[name] is None and name in ("seed", "n_initial")):
             raise OptionError(
-                f"resume={os.fspath(path)!r} holds a run with {name}={saved!r}, not {given!r}; "
+                f"resume={os.fspath(path)!r} holds a run with {name}={saved!r}, not {given.options[name]!r}; "
                 f"give {name}={saved!r}, or another file"
             )
     return optimizer
