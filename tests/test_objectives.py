@@ -313,3 +313,47 @@ def test_constant_and_wild_values_do_no_harm():
     optimizer = told(values, objectives=TWO, constraints={"c": 0.0}, n_initial=1)
     SPACE.validate(optimizer.ask().config)
     assert all(map(math.isfinite, optimizer.hypervolumes()))
+
+
+# ---------------------------------------------------------------------- minimize
+
+
+def test_minimize_takes_objectives_and_constraints(tmp_path):
+    options = {"objectives": TWO, "constraints": {"c": (0.2, None)}, "seed": 0, "resume": tmp_path / "run.json"}
+    result = at.minimize(three, SPACE, 12, **options)
+    assert [t.id for t in result.pareto] == [t.id for t in result.optimizer.pareto]
+    assert all(trial.values["c"] >= 0.2 for trial in result.pareto)
+    assert f"{len(result.pareto)} trials on the front" in repr(result)
+    assert "hypervolume of the front by trial" in result._repr_html_()
+    with pytest.raises(AddTreeError, match="use pareto"):
+        _ = result.best_value
+    assert len(at.minimize(three, SPACE, 14, **options).trials) == 14
+    with pytest.raises(OptionError, match="constraints="):
+        at.minimize(three, SPACE, 14, **options | {"constraints": {"c": (0.3, None)}})
+
+
+def test_the_table_has_a_column_for_each_value():
+    pytest.importorskip("pandas")
+    table = at.minimize(three, SPACE, 3, objectives=TWO, constraints={"c": 1.0}, seed=0).to_dataframe()
+    assert list(table.columns[:4]) == ["state", "f", "g", "c"]
+    assert table.loc[1, "c"] == table.loc[1, "x"]
+
+
+@pytest.mark.parametrize("wrong", [1.0, {"f": 1.0}, {"f": 1.0, "g": math.nan}])
+def test_an_objective_that_returns_too_little_fails(wrong):
+    with pytest.raises(AddTreeError, match="all failed for the same reason"):
+        at.minimize(lambda config: wrong, SPACE, 8, objectives=TWO, seed=0)
+
+
+@pytest.mark.parametrize("show", ["plot", "report"])
+def test_what_shows_one_objective_says_so(show, tmp_path):
+    pytest.importorskip("plotly")
+    result = at.minimize(two, SPACE, 3, objectives=TWO, seed=0)
+    with pytest.raises(at.ReportError, match="shows one objective"):
+        result.plot() if show == "plot" else result.report(tmp_path / "report.html")
+
+
+def test_progress_tells_the_size_of_the_front(capfd):
+    at.minimize(two, SPACE, 2, objectives=TWO, seed=0, progress=True)
+    shown = capfd.readouterr()
+    assert "on the front" in shown.out + shown.err

@@ -22,6 +22,8 @@ from addtree.trials import Trial
 class Result:
     """What a run found. `message` says why it ended; `optimizer` can continue it.
 
+    With several objectives, `pareto` is the result, and the best and the recommended trial raise.
+
     >>> from addtree.problems import synthetic
     >>> problem = synthetic()
     >>> result = minimize(problem.objective, problem.space, 25, seed=0)
@@ -50,6 +52,11 @@ class Result:
         return self.optimizer.recommend()
 
     @property
+    def pareto(self) -> list[Trial]:
+        """The feasible trials that no other dominates, by id."""
+        return self.optimizer.pareto
+
+    @property
     def trials(self) -> list[Trial]:
         """Every trial, in order."""
         return self.optimizer.trials
@@ -66,6 +73,7 @@ class Result:
         """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
         from addtree.report import write
 
+        _display.check_one_objective(self.optimizer, "report()")
         write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
 
     def __repr__(self) -> str:
@@ -101,6 +109,8 @@ def minimize(
 ) -> Result:
     """Evaluate `objective(config)` n_trials times in search of its smallest value. Ctrl-C returns the result so far.
 
+    With objectives or constraints, it returns a dict with a number for each.
+
     seed ... initial  as for `Optimizer`
     timeout           seconds after which no trial starts; those that run then finish
     trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
@@ -116,18 +126,9 @@ def minimize(
     options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)
     if not callable(objective):
         raise OptionError(f"objective={objective!r} must be a function of a configuration: minimize(objective, space)")
-    settings: dict[str, Any] = {
-        "seed": seed,
-        "maximize": maximize,
-        "objectives": objectives,
-        "constraints": constraints,
-        "covariance": covariance,
-        "acquisition": acquisition,
-        "inference": inference,
-        "noise": noise,
-        "reference_point": reference_point,
-        "n_initial": n_initial,
-    }
+    settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives}
+    settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
+    settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}
     optimizer = Optimizer(check_space(space), initial=initial, **settings)
     if resume is not None and Path(resume).exists():
         optimizer = _resumed(resume, optimizer, settings)
