@@ -10,9 +10,11 @@ import numpy as np
 from addtree._models import Learning, Models
 from addtree._prediction import leveled
 from addtree._types import Array
-from addtree.search.candidates import Observed
+from addtree.model.success import SuccessModel
+from addtree.search.candidates import Observed, candidates
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
+from addtree.search.joint import maximize_jointly
 from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
@@ -82,45 +84,83 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
+        success = self.learning.success(known.models, *known.log.outcomes())
         if len(known) < len(self.design):
-            row = self._design_row(known, restriction, rng)
-            if self.encoding.keys(row[None])[0] not in taken:
+            row = self._design_row(known, restriction, success, rng)
+            if row is not None and self.encoding.keys(row[None])[0] not in taken:
                 return row, known.models
-        elif known.log.done:
-            return self._search(turn, known, restriction)
+        if success is not None and not known.log.done:
+            found = self._search_success(known, restriction, success, rng)
+            if found is not None:
+                return found, known.models
+        if known.log.done and (len(known) >= len(self.design) or success is not None):
+            return self._search(turn, known, restriction, success)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
-    def _search(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models]:
+    def _search(
+        self, turn: int, known: Known, restriction: Restriction | None, success: SuccessModel | None
+    ) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""
         rng, taken = self.rng(turn), known.taken(self.encoding)
         data = known.log.observations(maximize=self.maximize)
-        fitted = models = self.learning.fitted(known.models, data, rng)
+        fitted = models = replace(self.learning.fitted(known.models, data, rng), success=success)
         if restriction is not None:
             y = leveled(data.y, restriction.in_allowed_branch(data.X))
             if y is not data.y:
                 data = replace(data, y=y)
-                models = Models(fitted.objective.refit(data, rng=rng))
+                models = replace(fitted, objective=fitted.objective.refit(data, rng=rng))
         pending = [*known.log.pending_rows(), *known.elsewhere]
-        posterior = models.conditioned(data, pending).objective.posterior
+        surrogate, failed, bonus = models.conditioned(data, pending).objective, None, None
+        if success is not None:
+            failed, avoidance = known.log.failed_rows(), self.policy.avoidance
+            systematic = avoidance.systematic(success, failed)
+            surrogate = surrogate.give_up(systematic) if len(systematic) else surrogate
+            bonus = avoidance.criterion(success, cautious=not self.policy.explores(turn))
+        posterior = surrogate.posterior
         if self.policy.noisy.may_repeat(posterior, self.learning.specification.noise):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self.encoding, data.X, data.y, taken, restriction)
-        found = suggest(self.policy, posterior, observed, turn=turn, rng=rng)
+        observed = Observed(self.encoding, data.X, data.y, taken, restriction, failed)
+        found = suggest(self.policy, posterior, observed, turn=turn, rng=rng, bonus=bonus)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
         if found is None:
-            found = suggest_again(self.policy, posterior, observed, turn=turn, rng=rng)
+            found = suggest_again(self.policy, posterior, observed, turn=turn, rng=rng, bonus=bonus)
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
-    def _design_row(self, known: Known, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
-        if restriction is None:
-            planned = self.design[len(known)]
-            if known.log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
-                taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
-                planned = next((row for row, key in zip(self.design, keys, strict=True) if key not in taken), planned)
-            return np.asarray(planned)
-        rows = [*known.log.rows, *known.elsewhere]
-        X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
-        return next_row(self.encoding, X, rng, restriction)
+    def _search_success(
+        self, known: Known, restriction: Restriction | None, success: SuccessModel, rng: np.random.Generator
+    ) -> Array | None:
+        """As long as all evaluations failed: the row that is most likely to succeed; None if all are taken."""
+        taken, pending = known.taken(self.encoding), [*known.log.pending_rows(), *known.elsewhere]
+        model = success.expect(np.array(pending)) if pending else success
+        nothing = np.empty((0, self.encoding.n_columns))
+        observed = Observed(self.encoding, nothing, np.empty(0), taken, restriction)
+        rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)
+        search, tolerance = self.policy.joint, self.policy.tolerance
+        criterion = self.policy.avoidance.criterion(model)
+        return maximize_jointly(criterion, observed, rows, search=search, tolerance=tolerance)
+
+    def _design_row(
+        self,
+        known: Known,
+        restriction: Restriction | None,
+        success: SuccessModel | None,
+        rng: np.random.Generator,
+    ) -> Array | None:
+        """The next row of the initial design; under a restriction, a row chosen with regard to those known.
+
+        None if all rows that remain are likely to fail.
+        """
+        if restriction is not None:
+            rows = [*known.log.rows, *known.elsewhere]
+            X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
+            return next_row(self.encoding, X, rng, restriction)
+        if not known.log.forgotten and success is None:
+            return np.asarray(self.design[len(known)])
+        # The number of trials does not say which row is next: some are free again, or were left out.
+        taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
+        left = self.design[[key not in taken for key in keys]]
+        if success is not None and len(left):
+            left = self.policy.avoidance.worth_trying(success, left)
+        return np.asarray(left[0]) if len(left) else None

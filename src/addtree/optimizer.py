@@ -85,7 +85,8 @@ class Optimizer:
         encoding = space.encoding
         specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
         fit = settings.mle_fit if inference == "mle" else settings.fit
-        learning = Learning(specification, specification.make_kernel(encoding), fit)
+        kernel = specification.make_kernel(encoding)
+        learning = Learning(specification, kernel, fit, Specification().make_kernel(encoding), settings.success)
         max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from addtree._numbers import as_float, is_number, is_whole
-from addtree._types import Array, Config
+from addtree._types import Array, Config, Mask
 from addtree.errors import AddTreeError, ConfigError, TrialError
 from addtree.model.observations import Observations
 from addtree.space.encoding import Encoding
@@ -184,14 +184,22 @@ class TrialLog:
         return known
 
     def observations(self, n: int | None = None, *, maximize: bool) -> Observations:
-        """The first n values told (by default all), to be minimised. A failed trial counts as the worst of them."""
-        told = [self._trials[i] for i in self.told[:n]]
-        X = np.array([self._rows[trial.id] for trial in told])
+        """The first n values told (by default all), to be minimised. Trials that failed have none."""
+        done = self.done[:n]
+        X = np.array([self._rows[trial.id] for trial in done]).reshape(len(done), self._encoding.n_columns)
         sign = -1.0 if maximize else 1.0  # the one place where maximisation becomes minimisation
-        y = np.array([np.nan if trial.value is None else sign * trial.value for trial in told])
-        y = np.clip(y, -_HUGE, _HUGE)
-        worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
-        return Observations(X, np.where(np.isnan(y), worst, y), np.array([trial.std or 0.0 for trial in told]))
+        y = np.array([sign * trial.value for trial in done if trial.value is not None])
+        return Observations(X, np.clip(y, -_HUGE, _HUGE), np.array([trial.std or 0.0 for trial in done]))
+
+    def outcomes(self) -> tuple[Array, Mask]:
+        """The rows of the trials that were told, in this order, and which of them succeeded."""
+        X = np.array([self._rows[i] for i in self.told]).reshape(len(self.told), self._encoding.n_columns)
+        return X, np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
+
+    def failed_rows(self) -> Array:
+        """The rows of the trials that failed."""
+        X, succeeded = self.outcomes()
+        return X[~succeeded]
 
     def best(self, among: Collection[int] | None = None, *, maximize: bool) -> Trial:
         """The trial with the best value, among those with these ids or all; of several, the first asked for."""

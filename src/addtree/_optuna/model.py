@@ -112,6 +112,8 @@ class StudyModel:
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
         """Tell the optimizer what a finished trial is worth."""
         score, feasible, std = self._scoring.score(trial), is_feasible(trial), None
+        if score is None and trial.state == TrialState.PRUNED:
+            return  # Nothing is known yet that it could be compared with, and it has not failed.
         if feasible:  # The score of another trial is not its value.
             with suppress(TrialError):  # The sampler raised this error when the trial ended.
                 std = standard_error(trial)

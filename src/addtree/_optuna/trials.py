@@ -148,12 +148,15 @@ class Scoring:
         return replace(self, feasible=(min(known), max(known)) if known else None)
 
     def score(self, trial: FrozenTrial) -> float | None:
-        """The number to minimise; None for a failure.
+        """The number to minimise; None if there is none.
 
+        A pruned trial without a value is as bad as the worst feasible trial. It has not failed.
         An infeasible trial is worse than every feasible one, and the more it violates the constraints, the worse. As
         long as there is no feasible trial, the violation itself is the score.
         """
         value = objective_value(trial)
+        if value is None and trial.state == TrialState.PRUNED:
+            return None if self.feasible is None else self.feasible[1]
         if value is None or is_feasible(trial):
             return None if value is None else self.sign * value
         violation = sum(constraint for constraint in trial.constraints.values() if constraint > 0)

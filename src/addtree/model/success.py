@@ -55,8 +55,8 @@ class SuccessPriors:
 
     main: GroupPrior = log_prior(0.5, 0.5, 1.0)
     path: GroupPrior = log_prior(1.0, 0.5, 1.0)
-    trend: GroupPrior = log_prior(0.3, 1.0, 1.0)
-    offset: GroupPrior = log_prior(0.5, 1.0, 1.0)
+    trend: GroupPrior = log_prior(0.5, 1.0, 1.0)
+    offset: GroupPrior = log_prior(1.5, 1.0, 1.0)
     interaction: GroupPrior = log_prior(0.3, 0.5, 1.0)
     lengthscale: GroupPrior = log_prior(0.7, 0.5, 0.5)
     mean: GroupPrior = GroupPrior(0.7, 0.7, 0.0)

@@ -27,8 +27,9 @@ from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
 from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
-from addtree.search.criterion import Single
+from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.decomposed import VertexSearch, maximize_sum
+from addtree.search.failures import Avoidance
 from addtree.search.joint import JointSearch, maximize_jointly
 from addtree.search.noisy import TopTwo, by_mean, top_two
 from addtree.search.pathwise import SamplePath
@@ -53,6 +54,7 @@ class Policy:
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
     aim           how far below the best the lower target is, as a share of (median - best)
+    avoidance     how failures are avoided
     noisy         top-two Thompson sampling, and when it takes over from expected improvement
     tolerance     gain of log expected improvement below which an ascent ends, whatever the scale of y
     candidates    candidates of the joint search
@@ -67,6 +69,7 @@ class Policy:
     local_turn: int | None = 2
     neglected: bool = True
     aim: float = 0.1
+    avoidance: Avoidance = Avoidance()
     noisy: TopTwo = TopTwo()
     tolerance: float = 0.01
     candidates: CandidateSettings = CandidateSettings()
@@ -77,11 +80,15 @@ class Policy:
     def modes(self, turn: int) -> Iterator[Mode]:
         """The modes of a turn, in the order in which they are tried."""
         if self.acquisition == "logei":
-            if self.neglected and _is_triangular(turn):
+            if self.explores(turn):
                 yield Mode.NEGLECTED
             if turn % self.cycle == self.local_turn:
                 yield Mode.LOCAL
         yield Mode.EVERYWHERE
+
+    def explores(self, turn: int) -> bool:
+        """Whether a turn is that of a neglected branch."""
+        return self.neglected and _is_triangular(turn)
 
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
@@ -105,16 +112,24 @@ def check_acquisition(acquisition: str, covariance: str) -> None:
 
 
 def suggest(
-    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy,
+    posterior: Posterior,
+    observed: Observed,
+    *,
+    turn: int,
+    rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next, or None if the search finds only rows that are taken.
 
     The posterior knows the observations, and may know rows that are still being evaluated besides.
+
+    bonus  what is added to the acquisition, such as the log probability of success
     """
     if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
-        return suggest_again(policy, posterior, observed, turn=turn, rng=rng)
+        return suggest_again(policy, posterior, observed, turn=turn, rng=rng, bonus=bonus)
     view: View = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
-    criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
+    criterion = plus(Single(view, joint_acquisition(policy, posterior, observed, turn)), bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn):
         rows = _rows_to_score(mode, policy, observed, rng)
@@ -122,7 +137,7 @@ def suggest(
             continue
         if mode is Mode.EVERYWHERE and view.kernel.of_kind("main"):
             row, is_answer = _decomposed_row(policy, view, observed, turn, rng)
-            if is_answer:
+            if is_answer and bonus is None:
                 return row
             rows = np.concatenate([rows, row[None]])
         found = maximize_jointly(criterion, observed, rows, search=policy.joint, tolerance=tolerance)
@@ -132,14 +147,20 @@ def suggest(
 
 
 def suggest_again(
-    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy,
+    posterior: Posterior,
+    observed: Observed,
+    *,
+    turn: int,
+    rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next if rows may be evaluated again: values are noisy, or the space is exhausted."""
     incumbents = by_mean(observed, posterior)
     rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
     if posterior.kernel.of_kind("main"):
         rows = np.concatenate([rows, _decomposed_row(policy, posterior, incumbents, turn, rng)[0][None]])
-    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng)
+    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng, bonus=bonus)
 
 
 def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
