@@ -40,8 +40,10 @@ _log = logging.getLogger("addtree")
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _MAX_SITE_VARIANCE = 1e10  # A site of a larger variance carries no information.
+_LEAST_VARIANCE = 1e-10  # Variances of g below this count as this, which keeps quotients finite.
 _BOUNDS = (np.log(1e-3), np.log(30.0))  # Bounds of log amplitudes: the largest makes an outcome all but certain.
-_SCALE_BOUNDS = (np.log(0.05), np.log(20.0))  # Bounds of log lengthscales.
+_SCALE_LEAST_VARIANCE = 1e-10  # Variances of g below this count as this, which keeps quotients finite.
+_BOUNDS = (np.log(0.05), np.log(20.0))  # Bounds of log lengthscales.
 _MEAN_BOUNDS = (-2.5, 2.5)  # Bounds of b: a share of successes of 0.6 % to 99.4 % with nothing else known.
 
 
@@ -122,10 +124,9 @@ def propagate(K: Array, outcomes: Array, mean: float, settings: SuccessSettings,
         # The present posterior: N(m, v) at each row.
         factor = dpotrf(K + np.diag(sites.variance), lower=1)[0]
         m = mean + K @ dpotrs(factor, sites.mean - mean, lower=1)[0]
-        v = diagonal - np.sum(dtrtrs(factor, K, lower=1)[0] ** 2, axis=0)
-        v = np.maximum(v, 1e-12 * np.maximum(diagonal, 1e-300))
+        v = np.maximum(diagonal - np.sum(dtrtrs(factor, K, lower=1)[0] ** 2, axis=0), _LEAST_VARIANCE)
         # The cavity: the same without the row's own site.
-        precision = np.maximum(1.0 / v - sites.precision, 1e-10)
+        precision = np.maximum(1.0 / v - sites.precision, 1.0 / _MAX_SITE_VARIANCE)
         centre, spread = (m / v - sites.shift) / precision, 1.0 / precision
         u = outcomes * centre / np.sqrt(1.0 + spread)
         log_cdf = log_ndtr(u)
