@@ -26,6 +26,7 @@ LAYERS = (
         *(
             "trials",
             "optimizer",
+            "_goals",
             "_models",
             "_suggestion",
             "_settings",

@@ -41,9 +41,8 @@ _log = logging.getLogger("addtree")
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _MAX_SITE_VARIANCE = 1e10  # A site of a larger variance carries no information.
 _LEAST_VARIANCE = 1e-10  # Variances of g below this count as this, which keeps quotients finite.
-_BOUNDS = (np.log(1e-3), np.log(30.0))  # Bounds of log amplitudes: the largest makes an outcome all but certain.
-_SCALE_LEAST_VARIANCE = 1e-10  # Variances of g below this count as this, which keeps quotients finite.
-_BOUNDS = (np.log(0.05), np.log(20.0))  # Bounds of log lengthscales.
+_AMPLITUDE_BOUNDS = (np.log(1e-3), np.log(30.0))  # Bounds of log a: the largest makes an outcome all but certain.
+_SCALE_BOUNDS = (np.log(0.05), np.log(20.0))  # Bounds of log ℓ.
 _MEAN_BOUNDS = (-2.5, 2.5)  # Bounds of b: a share of successes of 0.6 % to 99.4 % with nothing else known.
 
 
@@ -164,7 +163,7 @@ class SuccessObjective:
         members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
         members |= {"lengthscale": np.arange(T, T + S), "mean": np.array([T + S])}
         self.prior = LogPrior(settings.priors, members, T + S + 1)
-        self.bounds = [_BOUNDS] * T + [_SCALE_BOUNDS] * S + [_MEAN_BOUNDS]
+        self.bounds = [_AMPLITUDE_BOUNDS] * T + [_SCALE_BOUNDS] * S + [_MEAN_BOUNDS]
 
     @property
     def centre(self) -> Array:

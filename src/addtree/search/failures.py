@@ -10,9 +10,9 @@ region again and again. Therefore
                   of the mean of the model if that is worse. An accident says nothing about values
     design        rows of the initial design that are unlikely to succeed are left out
 
-On seven problems of `benchmarks.crashes` with 10 seeds, the mean numbers of crashes are 24 if values know nothing about
-failures, 14 with the median and 12 with the worst value instead (TPE: 28). The regrets are 0.24, 0.39 and 0.64 of TPE's:
-the worst value misleads where failures are accidents.
+On seven problems of `benchmarks.crashes` with 10 seeds, the mean number of crashes is 24 if values know nothing about
+failures, 14 with the median, and 12 with the worst value instead (TPE: 28). The regret is 0.24, 0.39 and 0.64 of that
+of TPE: the worst value misleads where failures are accidents.
 """
 
 from __future__ import annotations
