@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -31,7 +32,9 @@ class Study:
         return active_part(self._space, full)
 
     def tell(self, config: Config, value: float) -> None:
-        self._study.tell(self._trial, value)
+        failed = math.isnan(value)
+        state = optuna.trial.TrialState.FAIL if failed else optuna.trial.TrialState.COMPLETE
+        self._study.tell(self._trial, None if failed else value, state=state)
 
 
 def tpe(space: Space, seed: int) -> Study:

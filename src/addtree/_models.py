@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from addtree._goals import Goals
 from addtree._prediction import conditioned
-from addtree._types import Array
+from addtree._types import Array, Mask
 from addtree.model.fit import FitSettings
 from addtree.model.kernel import Kernel
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
+from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
 from addtree.search.multiobjective import Posteriors
 
@@ -23,14 +24,25 @@ from addtree.search.multiobjective import Posteriors
 class Models:
     """The surrogates of a run, as they were last fitted. Observations that were told since are not in them.
 
-    values  one surrogate for each objective, then one for each constraint
+    values   one surrogate for each objective, then one for each constraint
+    success  the probability that an evaluation succeeds; None as long as no trial failed. It is a function of the
+             outcomes alone, and is kept only to save work
     """
 
     values: tuple[Surrogate, ...]
+    success: SuccessModel | None = None
 
     def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
-        return Models(tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True)))
+        values = tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True))
+        return replace(self, values=values)
+
+    def give_up(self, n_objectives: int, X: Array) -> Models:
+        """The models of the objectives with rows X that fail; those of constraints learn nothing from them."""
+        if not len(X):
+            return self
+        given_up = (surrogate.give_up(X) for surrogate in self.values[:n_objectives])
+        return replace(self, values=(*given_up, *self.values[n_objectives:]))
 
     def posteriors(self, goals: Goals, pending: Sequence[Array]) -> Posteriors:
         """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""
@@ -63,12 +75,16 @@ def _scaled(surrogate: Surrogate, value: float) -> float:
 class Learning:
     """How the models of a run are learned; it does not change in a run.
 
-    specifications  one for each objective and constraint
+    specifications    one for each objective and constraint
+    success_kernel    the kernel of the model of success
+    success_settings  how that model is learned
     """
 
     specifications: tuple[Specification, ...]
     kernel: Kernel
     settings: FitSettings
+    success_kernel: Kernel
+    success_settings: SuccessSettings
 
     def fitted(self, models: Models | None, data: Sequence[Observations], rng: np.random.Generator) -> Models:
         """The models, fitted again where that is due."""
@@ -79,12 +95,20 @@ class Learning:
             )
         if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
             return models
-        return Models(
-            tuple(
+        return replace(
+            models,
+            values=tuple(
                 last.refit(own, rng=rng) if last.is_due(len(own)) else last
                 for last, own in zip(models.values, data, strict=True)
-            )
+            ),
         )
+
+    def success(self, models: Models | None, X: Array, succeeded: Mask) -> SuccessModel | None:
+        """The model of success from all outcomes; None if no trial failed."""
+        if np.all(succeeded):
+            return None
+        last = None if models is None else models.success
+        return SuccessModel.fit(self.success_kernel, X, succeeded, settings=self.success_settings, last=last)
 
     def from_dict(self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations]) -> Models:
         """The models that `Models.to_dict` described, and the observations that they were learned from.

@@ -64,7 +64,8 @@ def _to_version_3(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def _to_version_4(state: Mapping[str, Any]) -> dict[str, Any]:
     new = {key: value for key, value in state.items() if key != "model"}
-    new |= {"models": None if state["model"] is None else [state["model"]]}
+    failed = any(trial["state"] == "failed" for trial in state["trials"])  # They counted as the worst value.
+    new |= {"models": None if failed or state["model"] is None else [state["model"]]}
     new |= {"objectives": None, "constraints": {}, "reference_point": None}
     trials = []
     for trial in state["trials"]:

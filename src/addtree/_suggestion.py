@@ -12,9 +12,11 @@ from addtree._models import Learning, Models
 from addtree._prediction import leveled
 from addtree._types import Array
 from addtree.model.observations import Observations
-from addtree.search.candidates import Observed
+from addtree.model.success import SuccessModel
+from addtree.search.candidates import Observed, candidates
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
+from addtree.search.joint import maximize_jointly
 from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
@@ -85,31 +87,45 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        if len(known.log.told) >= len(self.design) and known.log.done:
-            return self._search(turn, known, restriction)
-        row = self._design_row(known, restriction, rng)
-        if self.encoding.keys(row[None])[0] not in taken:
-            return row, known.models
+        success = self.learning.success(known.models, *known.log.outcomes())
+        in_design = len(known.log.told) < len(self.design)
+        if in_design:
+            row = self._design_row(known, restriction, success, rng)
+            if row is not None and self.encoding.keys(row[None])[0] not in taken:
+                return row, known.models
+        if success is not None and not known.log.done:
+            found = self._search_success(known, restriction, success, rng)
+            if found is not None:
+                return found, known.models
+        if known.log.done and (success is not None or not in_design):
+            return self._search(turn, known, restriction, success)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
-    def _search(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models]:
+    def _search(
+        self, turn: int, known: Known, restriction: Restriction | None, success: SuccessModel | None
+    ) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""
         rng, taken = self.rng(turn), known.taken(self.encoding)
         data = known.log.data()
-        fitted = models = self.learning.fitted(known.models, data, rng)
+        fitted = models = replace(self.learning.fitted(known.models, data, rng), success=success)
         if restriction is not None:
             data, models = self._leveled(models, data, restriction, rng)
         pending = [*known.log.pending_rows(), *known.elsewhere]
-        posteriors = models.conditioned(data, pending).posteriors(self.goals, pending)
+        models, failed, bonus = models.conditioned(data, pending), None, None
+        if success is not None:
+            failed, avoidance = known.log.failed_rows(), self.policy.avoidance
+            models = models.give_up(len(self.goals.objectives), avoidance.systematic(success, failed))
+            bonus = avoidance.criterion(success, cautious=not self.policy.explores(turn))
+        posteriors = models.posteriors(self.goals, pending)
         if self._may_repeat(posteriors):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction)
-        found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng)
+        observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, failed)
+        found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
         if found is None:
-            found = suggest_again(self.policy, posteriors, observed, turn=turn, rng=rng)
+            found = suggest_again(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
     def _leveled(
@@ -129,17 +145,40 @@ class Suggester:
         known = zip(self.goals.names, (*posteriors.objectives, *posteriors.constraints), strict=True)
         return any(self.policy.noisy.may_repeat(posterior, self.goals.noise.get(name)) for name, posterior in known)
 
-    def _design_row(self, known: Known, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """The next row of the initial design.
+    def _search_success(
+        self, known: Known, restriction: Restriction | None, success: SuccessModel, rng: np.random.Generator
+    ) -> Array | None:
+        """As long as all evaluations failed: the row that is most likely to succeed; None if all are taken."""
+        taken, pending = known.taken(self.encoding), [*known.log.pending_rows(), *known.elsewhere]
+        model = success.expect(np.array(pending)) if pending else success
+        nothing = np.empty((0, self.encoding.n_columns))
+        observed = Observed(self.encoding, nothing, np.empty(0), taken, restriction)
+        rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)
+        search, tolerance = self.policy.joint, self.policy.tolerance
+        criterion = self.policy.avoidance.criterion(model)
+        return maximize_jointly(criterion, observed, rows, search=search, tolerance=tolerance)
+
+    def _design_row(
+        self,
+        known: Known,
+        restriction: Restriction | None,
+        success: SuccessModel | None,
+        rng: np.random.Generator,
+    ) -> Array | None:
+        """The next row of the initial design; None if all rows that remain are likely to fail.
 
         Under a restriction, or if many rows are evaluated at once, it is a row chosen with regard to those known.
         """
-        if restriction is None and len(known) < len(self.design):
-            planned = self.design[len(known)]
-            if known.log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
-                taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
-                planned = next((row for row, key in zip(self.design, keys, strict=True) if key not in taken), planned)
-            return np.asarray(planned)
-        rows = [*known.log.rows, *known.elsewhere]
-        X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
-        return next_row(self.encoding, X, rng, restriction)
+        if restriction is not None or len(known) >= len(self.design):
+            rows = [*known.log.rows, *known.elsewhere]
+            X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
+            left = next_row(self.encoding, X, rng, restriction)[None]
+        elif not known.log.forgotten and success is None:
+            return np.asarray(self.design[len(known)])
+        else:
+            # The number of trials does not say which row is next: some are free again, or were left out.
+            taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
+            left = self.design[[key not in taken for key in keys]]
+        if success is not None and restriction is None and len(left):
+            left = self.policy.avoidance.worth_trying(success, left)
+        return np.asarray(left[0]) if len(left) else None

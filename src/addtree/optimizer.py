@@ -99,7 +99,8 @@ class Optimizer:
             for name in goals.names
         )
         fit = settings.mle_fit if inference == "mle" else settings.fit
-        learning = Learning(specifications, specifications[0].make_kernel(encoding), fit)
+        kernel = specifications[0].make_kernel(encoding)
+        learning = Learning(specifications, kernel, fit, Specification().make_kernel(encoding), settings.success)
         max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")

@@ -14,7 +14,7 @@ import numpy as np
 from addtree._goals import VALUE, Goals
 from addtree._goals import checked_std as checked_std
 from addtree._numbers import is_whole
-from addtree._types import Array, Config
+from addtree._types import Array, Config, Mask
 from addtree.errors import AddTreeError, ConfigError, TrialError
 from addtree.model.observations import Observations
 from addtree.search.hypervolume import hypervolumes, is_nondominated, reference_point
@@ -230,21 +230,21 @@ class TrialLog:
         return known
 
     def observations(self, name: str, n: int | None = None) -> Observations:
-        """The first n values told of an objective or constraint (by default all), with its sign.
+        """The first n values told of an objective or constraint (by default all), with its sign."""
+        sign, done = self._goals.signs[self._goals.position(name)], self.done[:n]
+        X = np.array([self._rows[trial.id] for trial in done]).reshape(len(done), self._encoding.n_columns)
+        y = np.array([sign * trial._values[name] for trial in done])
+        return Observations(X, np.clip(y, -_HUGE, _HUGE), np.array([trial._stds.get(name, 0.0) for trial in done]))
 
-        A failed trial counts as the worst value of an objective, and says nothing about a constraint.
-        """
-        sign = self._goals.signs[self._goals.position(name)]
-        told = [self._trials[i] for i in self.told]
-        if name not in self._objectives:
-            told = [trial for trial in told if trial.state == "done"]
-        told = told[:n]
-        X = np.array([self._rows[trial.id] for trial in told])
-        y = np.array([np.nan if trial.state == "failed" else sign * trial._values[name] for trial in told])
-        y = np.clip(y, -_HUGE, _HUGE)
-        worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
-        std = np.array([trial._stds.get(name, 0.0) for trial in told])
-        return Observations(X, np.where(np.isnan(y), worst, y), std)
+    def outcomes(self) -> tuple[Array, Mask]:
+        """The rows of the trials that were told, in this order, and which of them succeeded."""
+        X = np.array([self._rows[i] for i in self.told]).reshape(len(self.told), self._encoding.n_columns)
+        return X, np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
+
+    def failed_rows(self) -> Array:
+        """The rows of the trials that failed."""
+        X, succeeded = self.outcomes()
+        return X[~succeeded]
 
     def data(self) -> tuple[Observations, ...]:
         """All observations of every objective and constraint, in the order of their names."""

@@ -108,6 +108,8 @@ class StudyModel:
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
         """Tell the optimizer about a finished trial."""
         value, std = self._goals.told(trial, self._least), None
+        if value is None and trial.state == TrialState.PRUNED:
+            return  # It has not failed, and it has no value.
         for name, constraint in trial.constraints.items():
             if math.isfinite(constraint):
                 self._least[name] = min(self._least.get(name, 0.0), constraint)
