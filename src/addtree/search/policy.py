@@ -27,6 +27,7 @@ from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
 from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
+from addtree.search.criterion import Single
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.joint import JointSearch, maximize_jointly
 from addtree.search.noisy import TopTwo, by_mean, top_two
@@ -113,7 +114,7 @@ def suggest(
     if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
         return suggest_again(policy, posterior, observed, turn=turn, rng=rng)
     view: View = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
-    acquisition = joint_acquisition(policy, posterior, observed, turn)
+    criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn):
         rows = _rows_to_score(mode, policy, observed, rng)
@@ -124,7 +125,7 @@ def suggest(
             if is_answer:
                 return row
             rows = np.concatenate([rows, row[None]])
-        found = maximize_jointly(view, observed, acquisition, rows, search=policy.joint, tolerance=tolerance)
+        found = maximize_jointly(criterion, observed, rows, search=policy.joint, tolerance=tolerance)
         if found is not None:
             return found
     return None
