@@ -166,7 +166,7 @@ def test_a_save_file_without_a_part_is_damaged(saved, key):
     refused(saved, f"{key}: it is missing")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 @pytest.mark.parametrize("trials", [3, [3], ["x"], [[]]])
 def test_a_save_file_of_any_version_with_damaged_trials_is_refused(tmp_path, version, trials):
     path = tmp_path / "run.json"

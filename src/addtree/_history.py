@@ -24,9 +24,14 @@ from typing import Any
 import numpy as np
 
 from addtree._numbers import as_float, is_number
-from addtree._types import Array, Config
+from addtree._threads import one_blas_thread
+from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
+from addtree.model.kernel import Kernel
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
 from addtree.model.thinning import thin
+from addtree.model.transfer import EarlierTasks, TransferSettings
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
@@ -56,6 +61,15 @@ class Task:
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         known = worst > -np.inf
         return cls(tuple(configs) if known else (), tuple(np.where(np.isnan(y), worst, y).tolist()) if known else ())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"configs": [dict(config) for config in self.configs], "values": list(self.values)}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Task:
+        """The task that `to_dict` described, in a form that `_save_schema` has checked."""
+        return cls(tuple(form["configs"]), tuple(map(float, form["values"])))
 
 
 # ---------------------------------------------------------------------- reading
@@ -97,7 +111,9 @@ def _read_study(study: Any, where: str) -> Task:
         raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give one with a single one")
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     maximize = study.directions[0].name == "MAXIMIZE"
-    return Task.from_values([trial.params for trial in complete], [trial.value for trial in complete], maximize=maximize)
+    return Task.from_values(
+        [trial.params for trial in complete], [trial.value for trial in complete], maximize=maximize
+    )
 
 
 def _read_pairs(pairs: Any, where: str, maximize: bool) -> Task:
@@ -189,6 +205,19 @@ def _completed(encoding: Encoding, partial: Config, rng: np.random.Generator) ->
     return None
 
 
-def encoded(task: Task, encoding: Encoding) -> tuple[Array, Array]:
-    """The rows of an adapted task and their values."""
-    return encoding.encode(task.configs), np.array(task.values)
+# ---------------------------------------------------------------------- learning
+
+
+@one_blas_thread()
+def learn(
+    tasks: Sequence[Task], encoding: Encoding, specification: Specification, kernel: Kernel, settings: TransferSettings
+) -> EarlierTasks | None:
+    """What adapted tasks tell about a new one; None if there are none."""
+    observations = [Observations.exact(encoding.encode(task.configs), np.array(task.values)) for task in tasks]
+    return EarlierTasks.fit(specification, kernel, observations, settings) if observations else None
+
+
+def portfolio(earlier: EarlierTasks | None, encoding: Encoding) -> tuple[Restriction, ...]:
+    """The configurations to evaluate first."""
+    rows = () if earlier is None else earlier.X[earlier.portfolio()]
+    return tuple(Restriction.of(encoding, encoding.decode(row)) for row in rows)

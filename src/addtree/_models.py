@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from addtree.model.kernel import Kernel
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
+from addtree.model.transfer import EarlierTasks
 
 
 @dataclass(frozen=True)
@@ -37,22 +38,32 @@ class Models:
 
 @dataclass(frozen=True)
 class Learning:
-    """How the models of a run are learned; it does not change in a run."""
+    """How the models of a run are learned; it does not change in a run.
+
+    earlier  what is known from earlier tasks; None if there are none
+    """
 
     specification: Specification
     kernel: Kernel
     settings: FitSettings
+    earlier: EarlierTasks | None = None
+
+    def informed(self, data: Observations) -> Observations:
+        """The observations with what is known from earlier tasks."""
+        return data if self.earlier is None else replace(data, prior_mean=self.earlier.prior_mean(data))
 
     def fitted(self, models: Models | None, data: Observations, rng: np.random.Generator) -> Models:
         """The models, fitted again where that is due."""
         if models is None:
+            data = self.informed(data)
             return Models(Surrogate.fit(self.specification, self.kernel, data, settings=self.settings, rng=rng))
         last = models.objective
-        return Models(last.refit(data, rng=rng)) if last.is_due(len(data)) else models
+        return Models(last.refit(self.informed(data), rng=rng)) if last.is_due(len(data)) else models
 
     def from_dict(self, form: Mapping[str, Any], data: Observations) -> Models:
         """The models that `Models.to_dict` described, and the observations that they were learned from.
 
         Raises ValueError if no fit of these observations can have given the form.
         """
+        data = self.informed(data)
         return Models(Surrogate.from_dict(form, self.specification, self.kernel, data, settings=self.settings))

@@ -64,6 +64,7 @@ STATE_FIELDS = {
     "noise": Field("a number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0)),
     "n_initial": _whole(1, MAX_COUNT),
     "initial": _list_of("objects", _OBJECT.accepts),
+    "history": _list_of("objects", _OBJECT.accepts),
     "asks": _whole(0, MAX_COUNT),
     "trials": _list_of("objects", _OBJECT.accepts),
     "told": _list_of("whole numbers", is_whole),
@@ -76,6 +77,10 @@ TRIAL_FIELDS = {
     "duration": _NOT_NEGATIVE,
     "error": _TEXT_OR_NULL,
     "traceback": _TEXT_OR_NULL,
+}
+TASK_FIELDS = {
+    "configs": _list_of("objects", _OBJECT.accepts),
+    "values": _list_of("finite numbers", _is_finite),
 }
 MODEL_FIELDS = {
     "n": _whole(1, MAX_COUNT),
@@ -91,6 +96,10 @@ def check(state: Mapping[str, Any]) -> None:
         check_fields(trial, TRIAL_FIELDS, f"trial {number}: ")
         if (trial["state"] == "done") != (trial["value"] is not None):
             raise ValueError(f"trial {number}: it is {trial['state']} with value {trial['value']!r}")
+    for number, task in enumerate(state["history"]):
+        check_fields(task, TASK_FIELDS, f"history {number}: ")
+        if len(task["configs"]) != len(task["values"]):
+            raise ValueError(f"history {number}: it has {len(task['configs'])} configs, {len(task['values'])} values")
     told = [i for i, trial in enumerate(state["trials"]) if trial["state"] in ("done", "failed")]
     if sorted(state["told"]) != told:
         raise ValueError("told: it must list each trial that is done or failed, once")

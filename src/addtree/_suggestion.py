@@ -99,13 +99,14 @@ class Suggester:
         if restriction is not None:
             y = leveled(data.y, restriction.in_allowed_branch(data.X))
             if y is not data.y:
-                data = replace(data, y=y)
+                data = self.learning.informed(replace(data, y=y))
                 models = Models(fitted.objective.refit(data, rng=rng))
         pending = [*known.log.pending_rows(), *known.elsewhere]
         posterior = models.conditioned(data, pending).objective.posterior
         if self.policy.noisy.may_repeat(posterior, self.learning.specification.noise):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self.encoding, data.X, data.y, taken, restriction)
+        hints = None if self.learning.earlier is None else self.learning.earlier.X
+        observed = Observed(self.encoding, data.X, data.y, taken, restriction, hints)
         found = suggest(self.policy, posterior, observed, turn=turn, rng=rng)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)

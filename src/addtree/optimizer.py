@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from addtree import _display, _prediction, _save_format, _save_schema
+from addtree import _display, _history, _prediction, _save_format, _save_schema
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
@@ -53,6 +53,9 @@ class Optimizer:
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
+    history      earlier studies of related problems: optimizers, paths of files that `save` wrote, Optuna studies, or
+                 lists of (config, value). Pairs have the direction of this optimizer, the others carry their own.
+                 Spaces may differ. A few configurations that were good before are asked after the initial ones
     settings     for experiments with the model and the search; not part of the stable interface
 
     Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
@@ -71,6 +74,7 @@ class Optimizer:
         noise: float | None = None,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
         settings: Settings | None = None,
     ) -> None:
         check_acquisition(acquisition, covariance)
@@ -85,15 +89,20 @@ class Optimizer:
         encoding = space.encoding
         specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
         fit = settings.mle_fit if inference == "mle" else settings.fit
-        learning = Learning(specification, specification.make_kernel(encoding), fit)
+        kernel = specification.make_kernel(encoding)
+        self._tasks = _history.adapt(_history.read_history(history, maximize=self.maximize), encoding)
+        earlier = _history.learn(self._tasks, encoding, specification, kernel, settings.transfer)
+        portfolio = _history.portfolio(earlier, encoding)
+        learning = Learning(specification, kernel, fit, earlier)
         max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
-        size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
+        default = len(portfolio) or settings.design.size(encoding, inference)
+        size = default if n_initial is None else int(n_initial)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
         self._suggester = Suggester(encoding, learning, policy, design, seed, self.maximize)
-        self._initial = read_initial(encoding, initial)  # those that were not asked yet
+        self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
         self._log = TrialLog(encoding)
         self._asks = 0
         self._models: Models | None = None
@@ -278,6 +287,7 @@ class Optimizer:
             "noise": None if specification.noise is None else float(specification.noise),
             "n_initial": len(self._suggester.design),
             "initial": [dict(restriction.values) for restriction in self._initial],
+            "history": [task.to_dict() for task in self._tasks],
             "asks": self._asks,
             **self._log.to_dict(),
             "model": None if self._models is None else self._models.to_dict(),
@@ -288,9 +298,11 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
+        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial")
         with _save_format.refusing_damage(path):
-            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
+            history = [_history.Task.from_dict(form) for form in state["history"]]
+            optimizer = cls(Space.from_dict(state["space"]), history=history, **{key: state[key] for key in options})
+            optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])
             optimizer._restore_trials(state)
         with _save_format.leaving_out_damage(path):
             optimizer._restore_model(state)

@@ -148,7 +148,11 @@ class Posterior:
         self, X: Array, counted: Counted, row: Index | None
     ) -> Callable[[Array], tuple[Array | float, Callable[[Array], Array | float]]]:
         """m at moving points, and the function that turns derivatives by m into d/dX."""
-        return (lambda X: (0.0, lambda by_mean: 0.0)) if self.prior_mean is None else self.prior_mean.moving(X, counted, row)
+        return (
+            (lambda X: (0.0, lambda by_mean: 0.0))
+            if self.prior_mean is None
+            else self.prior_mean.moving(X, counted, row)
+        )
 
     def means(self) -> Array:
         """The mean at the observations themselves: m + k(X, X) α = z - N α."""

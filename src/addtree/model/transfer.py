@@ -110,15 +110,17 @@ class EarlierTasks:
     def portfolio(self) -> Index:
         """Positions of support rows to evaluate first: together, they contain a good one for every task.
 
-        Each is chosen so that the rank of the best one so far, averaged over the tasks, decreases most.
+        Each is chosen so that the rank of the best one so far, averaged over the tasks, decreases most. There are
+        fewer if it cannot decrease any more.
         """
         rank = np.argsort(np.argsort(self.predictions, axis=0, kind="stable"), axis=0) / len(self.predictions)
         best, chosen = np.full(rank.shape[1], np.inf), []
-        left = np.ones(len(rank), dtype=bool)
-        for _ in range(min(self.settings.portfolio, len(rank))):
+        for _ in range(self.settings.portfolio):
             worth = np.mean(np.minimum(best, rank), axis=1)
-            chosen.append(int(np.argmin(np.where(left, worth, np.inf))))
-            best, left[chosen[-1]] = np.minimum(best, rank[chosen[-1]]), False
+            if not np.min(worth) < np.mean(best):
+                break
+            chosen.append(int(np.argmin(worth)))
+            best = np.minimum(best, rank[chosen[-1]])
         return np.array(chosen, dtype=np.intp)
 
 

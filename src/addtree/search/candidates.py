@@ -43,6 +43,7 @@ class Observed:
     """What has been evaluated: rows X (n x D), values y (n, lower is better), and the keys that may not be repeated.
 
     restriction  what a suggestion must agree with, if it is not free
+    hints        further rows that may be good, from elsewhere
     """
 
     encoding: Encoding
@@ -50,6 +51,7 @@ class Observed:
     y: Array
     taken: set[bytes]
     restriction: Restriction | None = None
+    hints: Array | None = None
 
     @cached_property
     def ranked(self) -> Array:
@@ -73,6 +75,8 @@ def candidates(observed: Observed, settings: CandidateSettings, rng: np.random.G
     parts = [observed.encoding.sample(settings.anywhere, rng)]
     if len(best):
         parts += [near(observed.encoding, best, settings, rng), _across(observed, best, settings, rng)]
+    if observed.hints is not None:
+        parts.append(observed.hints)
     return np.concatenate(parts)
 
 
