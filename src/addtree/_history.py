@@ -127,6 +127,12 @@ def _read_pairs(pairs: Any, where: str, maximize: bool) -> Task:
     return Task.from_values([dict(config) for config, _ in pairs], [value for _, value in pairs], maximize=maximize)
 
 
+def best_configs(tasks: Sequence[Task]) -> tuple[dict[str, Any], ...]:
+    """The best configuration of each task, as far as they differ."""
+    best = [dict(task.configs[int(np.argmin(task.values))]) for task in tasks if task.configs]
+    return tuple(config for k, config in enumerate(best) if config not in best[:k])
+
+
 # ---------------------------------------------------------------------- fitting to a space
 
 

@@ -87,6 +87,7 @@ def minimize(
     noise: float | None = None,
     n_initial: int | None = None,
     initial: Sequence[Config] = (),
+    history: Sequence[Any] = (),
     timeout: float | None = None,
     trial_timeout: float | None = None,
     n_jobs: int = 1,
@@ -97,7 +98,7 @@ def minimize(
 ) -> Result:
     """Evaluate `objective(config)` n_trials times in search of its smallest value. Ctrl-C returns the result so far.
 
-    seed ... initial  as for `Optimizer`
+    seed ... history  as for `Optimizer`
     timeout           seconds after which no trial starts; those that run then finish
     trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
     n_jobs            the number of processes that evaluate trials; -1 means one per core
@@ -119,7 +120,7 @@ def minimize(
         "acquisition": acquisition,
     }
     settings |= {"inference": inference, "noise": noise, "n_initial": n_initial}
-    optimizer = Optimizer(check_space(space), initial=initial, **settings)
+    optimizer = Optimizer(check_space(space), initial=initial, history=history, **settings)
     if resume is not None and Path(resume).exists():
         optimizer = _resumed(resume, space, settings)
     return Result(optimizer, run(optimizer, objective, options))

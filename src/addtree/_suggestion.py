@@ -82,7 +82,7 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        if len(known) < len(self.design):
+        if len(known) < len(self.design) and not self._can_search(known):
             row = self._design_row(known, restriction, rng)
             if self.encoding.keys(row[None])[0] not in taken:
                 return row, known.models
@@ -90,6 +90,13 @@ class Suggester:
             return self._search(turn, known, restriction)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
+
+    def _can_search(self, known: Known) -> bool:
+        """Whether the model is good enough before the initial design ends, thanks to earlier tasks."""
+        earlier = self.learning.earlier
+        if earlier is None or not known.log.done:
+            return False
+        return earlier.agrees_with(known.log.observations(maximize=self.maximize))
 
     def _search(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""

@@ -49,7 +49,8 @@ class Optimizer:
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
     inference    "map" (default) or "mle" (the paper's)
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
-    n_initial    size of the initial design; by default enough to see every option
+    n_initial    size of the initial design; by default enough to see every option. With a history, it ends as soon as
+                 values are told, and goes on if these disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
@@ -97,8 +98,7 @@ class Optimizer:
         max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
-        default = len(portfolio) or settings.design.size(encoding, inference)
-        size = default if n_initial is None else int(n_initial)
+        size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
         self._suggester = Suggester(encoding, learning, policy, design, seed, self.maximize)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import Task
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
@@ -46,6 +47,7 @@ class Settings:
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
     noise             the standard deviation of repeated evaluations; None to learn it
+    history           earlier tasks, in the values of trials
     """
 
     space: Space | None
@@ -53,6 +55,7 @@ class Settings:
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
     noise: float | None = None
+    history: tuple[Task, ...] = ()
 
 
 class StudyModel:
@@ -83,7 +86,10 @@ class StudyModel:
         else:
             n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
         settings = self._settings
-        self._optimizer = Optimizer(space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1))
+        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in settings.history]
+        self._optimizer = Optimizer(
+            space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1), history=tasks
+        )
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
         self._startup = StartupDesign(encoding, n_design)
         self._scoring = Scoring(self._sign)

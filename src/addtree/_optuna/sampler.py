@@ -15,6 +15,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import best_configs, read_history
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
@@ -43,6 +44,10 @@ class AddTreeSampler(BaseSampler):
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
                       value, None to learn it. Under noise, the same parameters may be suggested again
 
+    history           earlier studies of related problems, as for `Optimizer`; (config, value) pairs are to be minimised.
+                      Without a declared space, the best configuration of each is evaluated first, and the rest counts
+                      as soon as the trials show a space
+
     A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
     counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
     worse. Until there is a feasible trial, the sampler minimises the sum of the violations. The trials that other
@@ -70,6 +75,7 @@ class AddTreeSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         noise: float | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -79,7 +85,10 @@ class AddTreeSampler(BaseSampler):
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         Specification(noise=noise)  # raises if the noise is impossible
-        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        initial_configs, tasks = read_initial_configs(space, initial), read_history(history, maximize=False)
+        if space is None:  # The portfolio of `Optimizer` needs a space.
+            initial_configs += best_configs(tasks)
+        self._settings = Settings(space, seed, n_startup_trials, initial_configs, noise, tasks)
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._state: StudyState | None = None

@@ -50,6 +50,7 @@ class TransferSettings:
     spread      v
     trust       κ
     most        largest c
+    doubt       least c with which the history takes the place of the initial design
     portfolio   number of rows to begin with
     """
 
@@ -61,6 +62,7 @@ class TransferSettings:
     spread: float = 0.3
     trust: float = 5.0
     most: float = 2.0
+    doubt: float = 0.25
     portfolio: int = 4
 
 
@@ -99,13 +101,23 @@ class EarlierTasks:
 
     def prior_mean(self, data: Observations) -> PriorMean:
         """c · h, given the observations of the new task."""
-        shared, s = self.shared, make_transform(self.specification, data.y).standardise(data.y)
+        c, centre, scale = self._regression(data)
+        slope = c / scale
+        return replace(self.shared, weights=slope * self.shared.weights, shift=-slope * centre)
+
+    def agrees_with(self, data: Observations) -> bool:
+        """Whether the observations of the new task leave no doubt that the history is of use."""
+        return self._regression(data)[0] >= self.settings.doubt
+
+    def _regression(self, data: Observations) -> tuple[float, float, float]:
+        """c within its bounds, and the centre and the scale that make h of m."""
+        shared, trust = self.shared, self.settings.trust
+        s = make_transform(self.specification, data.y).standardise(data.y)
         m = shared.value(shared.kernel.rows(data.X))
         centre, scale = float(np.mean(m)), float(np.sqrt(np.var(m) + self.settings.spread))
         h = (m - centre) / scale
-        c = (self.settings.trust + h @ s) / (self.settings.trust + h @ h)
-        slope = float(np.clip(c, 0.0, self.settings.most)) / scale
-        return replace(shared, weights=slope * shared.weights, shift=-slope * centre)
+        c = (trust + float(h @ s)) / (trust + float(h @ h))
+        return min(max(c, 0.0), self.settings.most), centre, scale
 
     def portfolio(self) -> Index:
         """Positions of support rows to evaluate first: together, they contain a good one for every task.
