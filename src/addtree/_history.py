@@ -88,6 +88,13 @@ def read_history(history: Any, *, maximize: bool) -> tuple[Task, ...]:
     return tuple(_read(entry, f"history[{number}]", maximize) for number, entry in enumerate(history))
 
 
+def check_history(history: Any) -> tuple[Any, ...]:
+    """The same history with every study read but the pairs, whose direction is not known yet; or an OptionError."""
+    tasks = read_history(history, maximize=False)
+    is_pairs = [isinstance(entry, Sequence) and not isinstance(entry, str) for entry in history]
+    return tuple(tuple(entry) if own else task for entry, task, own in zip(history, tasks, is_pairs, strict=True))
+
+
 def _read(entry: Any, where: str, maximize: bool) -> Task:
     from addtree.optimizer import Optimizer  # imported here because it imports this module
 

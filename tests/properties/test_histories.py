@@ -1,4 +1,4 @@
-"""Any earlier study helps a run on any space as far as it can. `ADDTREE_SPACES=1000` tries that many pairs of spaces."""
+"""Any earlier study can help a run on any space. `ADDTREE_SPACES=1000` tries that many pairs of random spaces."""
 
 import json
 import os

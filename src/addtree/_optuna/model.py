@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._history import Task
+from addtree._history import Task, read_history
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
@@ -47,7 +47,7 @@ class Settings:
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
     noise             the standard deviation of repeated evaluations; None to learn it
-    history           earlier tasks, in the values of trials
+    history           earlier studies, in the values of trials; pairs have the direction of the study
     """
 
     space: Space | None
@@ -55,7 +55,11 @@ class Settings:
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
     noise: float | None = None
-    history: tuple[Task, ...] = ()
+    history: tuple[Any, ...] = ()
+
+    def tasks(self, sign: float) -> tuple[Task, ...]:
+        """The earlier studies of a study with this sign."""
+        return read_history(self.history, maximize=sign < 0)
 
 
 class StudyModel:
@@ -86,7 +90,8 @@ class StudyModel:
         else:
             n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
         settings = self._settings
-        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in settings.history]
+        read = settings.tasks(self._sign)
+        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
         self._optimizer = Optimizer(
             space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1), history=tasks
         )

@@ -7,6 +7,7 @@ import math
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._history import best_configs, read_history
+from addtree._history import check_history
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
@@ -43,10 +44,8 @@ class AddTreeSampler(BaseSampler):
                       parameters is completed. One that a trial has already is skipped
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
                       value, None to learn it. Under noise, the same parameters may be suggested again
-
-    history           earlier studies of related problems, as for `Optimizer`; (config, value) pairs are to be minimised.
-                      Without a declared space, the best configuration of each is evaluated first, and the rest counts
-                      as soon as the trials show a space
+    history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
+                      configuration of each is evaluated first, and the rest counts as soon as the trials show a space
 
     A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
     counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
@@ -85,13 +84,17 @@ class AddTreeSampler(BaseSampler):
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         Specification(noise=noise)  # raises if the noise is impossible
-        initial_configs, tasks = read_initial_configs(space, initial), read_history(history, maximize=False)
-        if space is None:  # The portfolio of `Optimizer` needs a space.
-            initial_configs += best_configs(tasks)
-        self._settings = Settings(space, seed, n_startup_trials, initial_configs, noise, tasks)
+        settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        self._settings = replace(settings, history=check_history(history))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._state: StudyState | None = None
+
+    def with_history(self, history: Sequence[Any]) -> AddTreeSampler:
+        """The same sampler with other earlier studies."""
+        other = copy.copy(self)
+        other._settings = replace(self._settings, history=check_history(history))
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_state")}

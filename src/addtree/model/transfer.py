@@ -50,6 +50,7 @@ class TransferSettings:
     spread      v
     trust       κ
     most        largest c
+    fade        number of observations after which c is halved; later ones make it vanish
     doubt       least c with which the history takes the place of the initial design
     portfolio   number of rows to begin with
     """
@@ -62,6 +63,7 @@ class TransferSettings:
     spread: float = 0.3
     trust: float = 5.0
     most: float = 2.0
+    fade: float = 1e9
     doubt: float = 0.25
     portfolio: int = 4
 
@@ -102,7 +104,7 @@ class EarlierTasks:
     def prior_mean(self, data: Observations) -> PriorMean:
         """c · h, given the observations of the new task."""
         c, centre, scale = self._regression(data)
-        slope = c / scale
+        slope = c / scale / (1.0 + (len(data) / self.settings.fade) ** 2)
         return replace(self.shared, weights=slope * self.shared.weights, shift=-slope * centre)
 
     def agrees_with(self, data: Observations) -> bool:

@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, StudyError
+from addtree.study.history import learn_from, read_task
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, open_study, progress, progress_of
 from addtree.study.task import Task, load_task
@@ -38,6 +39,7 @@ class Job:
     workers  the number of processes
     timeout  seconds after which no trial starts
     noise    standard deviation of repeated evaluations; None for that of the file or of the study
+    history  storage and name of each earlier study to learn from
     """
 
     file: Path
@@ -49,6 +51,7 @@ class Job:
     seed: int | None = None
     maximize: bool = False
     noise: float | None = None
+    history: tuple[tuple[str, str], ...] = ()
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
@@ -79,9 +82,12 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
     """Open the study of a job."""
     noise = task.noise if job.noise is None else job.noise
-    return open_study(
+    study = open_study(
         storage, job.study, task.space, seed=job.seed, maximize=job.maximize, noise=noise, initial=task.initial
     )
+    if job.history:
+        learn_from(study, [read_task(url, name) for url, name in job.history])
+    return study
 
 
 def _run_here(
