@@ -192,7 +192,19 @@ def test_initial_configurations_come_before_the_portfolio_and_the_design_after_i
     asked = [t.config for t in opt.ask(8)]
     assert asked[:4] == [mine, *portfolio]
     design = [t.config for t in Optimizer(SPACE, seed=0, n_initial=8).ask(8)]
-    assert asked[4:] == design[4:]  # nothing was told that would make the model better than the design
+    assert asked[4:] == design[:4]  # nothing was told that would make the model better than the design
+
+
+def test_some_rows_of_the_design_are_mixed_in():
+    opt = Optimizer(SPACE, seed=0, history=[pairs(n=60)])
+    design = [t.config for t in Optimizer(SPACE, seed=0).ask(8)]
+    asked = []
+    for _ in range(12):
+        trial = opt.ask()
+        asked.append(trial.config)
+        opt.tell(trial, objective(trial.config))
+    assert [asked.index(config) for config in design[:4]] == [2, 5, 8, 11]
+    assert not [config for config in design[4:] if config in asked]
 
 
 def test_misleading_history_does_not_ruin_a_run():

@@ -10,6 +10,7 @@ import numpy as np
 from addtree._models import Learning, Models
 from addtree._prediction import leveled
 from addtree._types import Array
+from addtree.model.transfer import EarlierTasks
 from addtree.search.candidates import Observed
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
@@ -82,21 +83,25 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        if len(known) < len(self.design) and not self._can_search(known):
+        is_early, earlier = len(known) < len(self.design), self.learning.earlier
+        if is_early if earlier is None else self._explores(known, earlier):
             row = self._design_row(known, restriction, rng)
             if self.encoding.keys(row[None])[0] not in taken:
                 return row, known.models
-        elif known.log.done:
+        if known.log.done and not (is_early and earlier is None):
             return self._search(turn, known, restriction)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
-    def _can_search(self, known: Known) -> bool:
-        """Whether the model is good enough before the initial design ends, thanks to earlier tasks."""
-        earlier = self.learning.earlier
-        if earlier is None or not known.log.done:
-            return False
-        return earlier.agrees_with(known.log.observations(maximize=self.maximize))
+    def _explores(self, known: Known, earlier: EarlierTasks) -> bool:
+        """Whether the next row is one of the initial design, in a run that knows earlier tasks.
+
+        As long as these agree with what was told, most rows come from the model at once. Some rows of the design are
+        mixed in, because the model of a run that has seen only what was good before does not know what else there is.
+        """
+        if known.log.done and earlier.agrees_with(known.log.observations(maximize=self.maximize)):
+            return earlier.settings.mixes_in(len(known))
+        return len(known) < len(self.design)
 
     def _search(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""
@@ -124,8 +129,9 @@ class Suggester:
     def _design_row(self, known: Known, restriction: Restriction | None, rng: np.random.Generator) -> Array:
         """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
         if restriction is None:
-            planned = self.design[len(known)]
-            if known.log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
+            planned = self.design[len(known) % len(self.design)]
+            # The number of trials does not say which row is next if some were forgotten, or came from earlier tasks.
+            if known.log.forgotten or self.learning.earlier is not None:
                 taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
                 planned = next((row for row, key in zip(self.design, keys, strict=True) if key not in taken), planned)
             return np.asarray(planned)

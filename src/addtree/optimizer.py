@@ -49,8 +49,8 @@ class Optimizer:
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
     inference    "map" (default) or "mle" (the paper's)
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
-    n_initial    size of the initial design; by default enough to see every option. With a history, it ends as soon as
-                 values are told, and goes on if these disagree with the history
+    n_initial    size of the initial design; by default enough to see every option. With a history, only some of its
+                 rows are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero

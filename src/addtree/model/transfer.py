@@ -40,19 +40,21 @@ from addtree.model.thinning import thin
 
 @dataclass(frozen=True)
 class TransferSettings:
-    """How earlier tasks are used. `benchmarks.history` compares other settings.
+    """How earlier tasks are used. The last five were chosen with `benchmarks.history`.
 
-    fit_rows    rows to which the surrogates of all tasks together are fitted, and at most `task_rows` of one task
-    task_rows   see `fit_rows`
+    fit_rows    rows of all tasks together to which their surrogates are fitted, at most; it bounds the time of the start
+    task_rows   rows of one task to which its surrogate is fitted, at most
     support     N, at most; it bounds the time of a suggestion
     iterations  iterations of L-BFGS-B for the surrogate of a task
     jitter      share of the variance that is added to k(R, R), because P need not be interpolated exactly
     spread      v
     trust       κ
     most        largest c
-    fade        number of observations after which c is halved; later ones make it vanish
     doubt       least c with which the history takes the place of the initial design
     portfolio   number of rows to begin with
+    mix_every   one in this many rows is one of the initial design: a model that has seen only what was good before does
+                not know what else there is
+    mix_until   number of rows after which none is
     """
 
     fit_rows: int = 640
@@ -63,9 +65,14 @@ class TransferSettings:
     spread: float = 0.3
     trust: float = 5.0
     most: float = 2.0
-    fade: float = 1e9
     doubt: float = 0.25
     portfolio: int = 4
+    mix_every: int = 3
+    mix_until: int = 24
+
+    def mixes_in(self, n: int) -> bool:
+        """Whether the row after n rows is one of the initial design."""
+        return n < self.mix_until and n % self.mix_every == self.mix_every - 1
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class EarlierTasks:
     def prior_mean(self, data: Observations) -> PriorMean:
         """c · h, given the observations of the new task."""
         c, centre, scale = self._regression(data)
-        slope = c / scale / (1.0 + (len(data) / self.settings.fade) ** 2)
+        slope = c / scale
         return replace(self.shared, weights=slope * self.shared.weights, shift=-slope * centre)
 
     def agrees_with(self, data: Observations) -> bool:
