@@ -42,7 +42,7 @@ from addtree.model.thinning import thin
 class TransferSettings:
     """How earlier tasks are used. The last five were chosen with `benchmarks.history`.
 
-    fit_rows    rows of all tasks together to which their surrogates are fitted, at most; it bounds the time of the start
+    fit_rows    rows of all tasks to which their surrogates are fitted, at most; it bounds the time of the start
     task_rows   rows of one task to which its surrogate is fitted, at most
     support     N, at most; it bounds the time of a suggestion
     iterations  iterations of L-BFGS-B for the surrogate of a task
