@@ -27,6 +27,7 @@ LAYERS = (
             "_history",
             "trials",
             "optimizer",
+            "_goals",
             "_models",
             "_suggestion",
             "_settings",

@@ -89,11 +89,29 @@ def test_a_failed_trial_counts_as_the_worst_and_a_pending_one_not_at_all():
         ([({"x": 0.5}, 1.0)], r"history\[0\]\[0\]=.* is not a pair .*history=\[\[\(config, value\), ...\]\]"),
         ([[], [({"x": 0.5}, "low")]], r"history\[1\]\[0\]=\(\{'x': 0.5\}, 'low'\) is not a pair"),
         ([optuna.create_study(directions=["minimize", "maximize"])], r"history\[0\] is a study with 2 objectives"),
+        ([Optimizer(SPACE, objectives={"a": "min", "b": "max"})], r"history\[0\] is an optimizer with 2 objectives"),
     ],
 )
 def test_a_wrong_history_is_named(history, message):
     with pytest.raises(OptionError, match=message):
         Optimizer(SPACE, history=history)
+
+
+def test_a_run_with_several_objectives_refuses_a_history():
+    with pytest.raises(OptionError, match="history= is for one objective, and there are 2"):
+        Optimizer(SPACE, objectives={"a": "min", "b": "min"}, history=[pairs()])
+
+
+def test_a_trial_that_violates_a_constraint_counts_as_the_worst():
+    optimizer = Optimizer(SPACE, seed=0, objectives={"error": "max"}, constraints={"memory": 1.0})
+    for trial, (error, memory) in zip(optimizer.ask(3), [(3.0, 0.5), (9.0, 2.0), (5.0, 0.0)], strict=True):
+        optimizer.tell(trial, {"error": error, "memory": memory})
+    assert read_history([optimizer], maximize=False)[0].values == (-3.0, -3.0, -5.0)
+    run = Optimizer(SPACE, seed=0, constraints={"memory": 1.0}, history=[pairs()])
+    for _ in range(8):
+        trial = run.ask()
+        run.tell(trial, {"value": objective(trial.config), "memory": trial.config["x"]})
+    assert run.best.value < 0.3
 
 
 # ---------------------------------------------------------------------- other spaces

@@ -8,7 +8,7 @@ import os
 import sysconfig
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -29,29 +29,37 @@ _LIBRARIES = tuple(  # Folders of code that is not the user's.
 class Outcome:
     """How an evaluation ended.
 
-    value       the value, or None if it failed
+    value       the value, or the values by name; None if it failed
     evaluation  how long it took, and why it failed
     cause       the kind of the failure: equal for evaluations that failed for the same reason
     """
 
-    value: float | None
+    value: float | dict[str, float] | None
     evaluation: Evaluation
     cause: str | None = None
 
 
 def evaluate(objective: Callable[[dict[str, Any]], Any], config: dict[str, Any], catch: Catch) -> Outcome:
-    """Evaluate a configuration. An exception in `catch`, or a result that is not a finite number, is a failure."""
+    """Evaluate a configuration. An exception in `catch`, or a result that is not a finite number, is a failure.
+
+    The result may also be a mapping of names to finite numbers.
+    """
     start = time.perf_counter()
     try:
         returned = objective(config)
     except catch as error:
         return _raised(error, objective, time.perf_counter() - start)
     duration = time.perf_counter() - start
-    value = as_float(returned) if is_number(returned) else math.nan
-    if math.isfinite(value):
-        return Outcome(value, Evaluation(duration))
+    if isinstance(returned, Mapping) and returned and all(map(_is_finite, returned.values())):
+        return Outcome({name: as_float(value) for name, value in returned.items()}, Evaluation(duration))
+    if _is_finite(returned):
+        return Outcome(as_float(returned), Evaluation(duration))
     shown = _one_line(f"the objective returned {_shown(returned)}, which is not a finite number")
     return Outcome(None, Evaluation(duration, f"{shown}{_defined(objective)}"), f"returned {type(returned).__name__}")
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(as_float(value))
 
 
 def failure(error: str, duration: float) -> Outcome:

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from addtree._goals import Goals
 from addtree._numbers import as_float, is_number
 from addtree._threads import one_blas_thread
 from addtree._types import Config
@@ -35,6 +36,7 @@ from addtree.model.transfer import EarlierTasks, TransferSettings
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
+from addtree.trials import Trial
 
 _log = logging.getLogger("addtree")
 
@@ -88,6 +90,14 @@ def read_history(history: Any, *, maximize: bool) -> tuple[Task, ...]:
     return tuple(_read(entry, f"history[{number}]", maximize) for number, entry in enumerate(history))
 
 
+def read_for(goals: Goals, history: Any) -> tuple[Task, ...]:
+    """The tasks of the argument `history` for a run with these goals."""
+    tasks = read_history(history, maximize=goals.objectives[0].maximize)
+    if tasks and len(goals.objectives) > 1:
+        raise OptionError(f"history= is for one objective, and there are {len(goals.objectives)}; leave it out")
+    return tasks
+
+
 def check_history(history: Any) -> tuple[Any, ...]:
     """The same history with every study read but the pairs, whose direction is not known yet; or an OptionError."""
     tasks = read_history(history, maximize=False)
@@ -103,19 +113,26 @@ def _read(entry: Any, where: str, maximize: bool) -> Task:
     if isinstance(entry, (str, os.PathLike)):
         entry = Optimizer.load(entry)
     if isinstance(entry, Optimizer):
-        ended = [trial for trial in entry.trials if trial.state != "pending"]
-        return Task.from_values(
-            [trial.config for trial in ended], [trial.value for trial in ended], maximize=entry.maximize
-        )
+        return _read_optimizer(entry.trials, entry.goals, where)
     if hasattr(entry, "trials") and hasattr(entry, "directions"):
         return _read_study(entry, where)
     return _read_pairs(entry, where, maximize)
 
 
+def _read_optimizer(trials: Sequence[Trial], goals: Goals, where: str) -> Task:
+    """The trials that ended; one that violates a constraint counts as failed."""
+    if len(goals.objectives) != 1:
+        raise OptionError(f"{where} is an optimizer with {len(goals.objectives)} objectives; give a study with one")
+    ended = [trial for trial in trials if trial.state != "pending"]
+    is_feasible = [trial.state == "done" and not goals.violation(trial.values) for trial in ended]
+    values = [trial.value if feasible else None for trial, feasible in zip(ended, is_feasible, strict=True)]
+    return Task.from_values([trial.config for trial in ended], values, maximize=goals.objectives[0].maximize)
+
+
 def _read_study(study: Any, where: str) -> Task:
     """The complete trials of an Optuna study; only its attributes are used, so that Optuna need not be imported."""
     if len(study.directions) != 1:
-        raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give one with a single one")
+        raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give a study with one")
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     maximize = study.directions[0].name == "MAXIMIZE"
     return Task.from_values(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from addtree._goals import Goals
 from addtree._prediction import conditioned
 from addtree._types import Array
 from addtree.model.fit import FitSettings
@@ -16,54 +17,94 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.model.transfer import EarlierTasks
+from addtree.search.multiobjective import Posteriors
 
 
 @dataclass(frozen=True)
 class Models:
     """The surrogates of a run, as they were last fitted. Observations that were told since are not in them.
 
-    objective  of the value that is minimised
+    values  one surrogate for each objective, then one for each constraint
     """
 
-    objective: Surrogate
+    values: tuple[Surrogate, ...]
 
-    def conditioned(self, data: Observations, pending: Sequence[Array]) -> Models:
+    def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
-        return Models(conditioned(self.objective, data, pending))
+        return Models(tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def posteriors(self, goals: Goals, pending: Sequence[Array]) -> Posteriors:
+        """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""
+        n = len(goals.objectives)
+        objectives, constraints = self.values[:n], self.values[n:]
+        bounds = (c.signed_bounds for c in goals.constraints)
+        reference = None
+        if goals.reference is not None:
+            losses = goals.losses(goals.reference)
+            reference = np.array([_scaled(s, loss) for s, loss in zip(objectives, losses.tolist(), strict=True)])
+        return Posteriors(
+            tuple(surrogate.posterior for surrogate in objectives),
+            tuple(surrogate.posterior for surrogate in constraints),
+            tuple((_scaled(s, low), _scaled(s, high)) for s, (low, high) in zip(constraints, bounds, strict=True)),
+            reference,
+            np.array(pending) if len(pending) else None,
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
         """What was learned, for JSON."""
-        return self.objective.to_dict()
+        return [surrogate.to_dict() for surrogate in self.values]
+
+
+def _scaled(surrogate: Surrogate, value: float) -> float:
+    """A value on the scale of its model."""
+    return float(surrogate.transform.forward(np.array([value]))[0]) if np.isfinite(value) else value
 
 
 @dataclass(frozen=True)
 class Learning:
     """How the models of a run are learned; it does not change in a run.
 
-    earlier  what is known from earlier tasks; None if there are none
+    specifications  one for each objective and constraint
+    earlier         what is known about the first objective from earlier tasks; None if there are none
     """
 
-    specification: Specification
+    specifications: tuple[Specification, ...]
     kernel: Kernel
     settings: FitSettings
     earlier: EarlierTasks | None = None
 
-    def informed(self, data: Observations) -> Observations:
-        """The observations with what is known from earlier tasks."""
-        return data if self.earlier is None else replace(data, prior_mean=self.earlier.prior_mean(data))
+    def informed(self, data: Sequence[Observations]) -> Sequence[Observations]:
+        """The observations of all values with what is known from earlier tasks."""
+        if self.earlier is None:
+            return data
+        return (replace(data[0], prior_mean=self.earlier.prior_mean(data[0])), *data[1:])
 
-    def fitted(self, models: Models | None, data: Observations, rng: np.random.Generator) -> Models:
+    def fitted(self, models: Models | None, data: Sequence[Observations], rng: np.random.Generator) -> Models:
         """The models, fitted again where that is due."""
         if models is None:
-            data = self.informed(data)
-            return Models(Surrogate.fit(self.specification, self.kernel, data, settings=self.settings, rng=rng))
-        last = models.objective
-        return Models(last.refit(self.informed(data), rng=rng)) if last.is_due(len(data)) else models
+            parts = zip(self.specifications, self.informed(data), strict=True)
+            return Models(
+                tuple(Surrogate.fit(spec, self.kernel, own, settings=self.settings, rng=rng) for spec, own in parts)
+            )
+        if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
+            return models
+        data = self.informed(data)
+        return Models(
+            tuple(
+                last.refit(own, rng=rng) if last.is_due(len(own)) else last
+                for last, own in zip(models.values, data, strict=True)
+            )
+        )
 
-    def from_dict(self, form: Mapping[str, Any], data: Observations) -> Models:
+    def from_dict(self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations]) -> Models:
         """The models that `Models.to_dict` described, and the observations that they were learned from.
 
         Raises ValueError if no fit of these observations can have given the form.
         """
-        data = self.informed(data)
-        return Models(Surrogate.from_dict(form, self.specification, self.kernel, data, settings=self.settings))
+        parts = zip(form, self.specifications, self.informed(data), strict=True)
+        return Models(
+            tuple(
+                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings)
+                for own, spec, observed in parts
+            )
+        )

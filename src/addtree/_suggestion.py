@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from addtree._goals import Goals
 from addtree._models import Learning, Models
 from addtree._prediction import leveled
 from addtree._types import Array
+from addtree.model.observations import Observations
 from addtree.model.transfer import EarlierTasks
 from addtree.search.candidates import Observed
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
+from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
@@ -50,16 +53,16 @@ class Known:
 class Suggester:
     """What does not change in a run. Each method returns a suggestion and what was learned on the way to it.
 
-    design    the rows of the initial design
-    maximize  whether the largest value is sought
+    goals   what the run looks for
+    design  the rows of the initial design
     """
 
     encoding: Encoding
+    goals: Goals
     learning: Learning
     policy: Policy
     design: Array
     seed: int
-    maximize: bool
 
     def rng(self, turn: int) -> np.random.Generator:
         """The randomness of one turn."""
@@ -70,7 +73,7 @@ class Suggester:
     ) -> tuple[dict[str, Any], Models | None, tuple[Restriction, ...]]:
         """The configuration to evaluate next, the models, and the initial configurations that remain after it."""
         taken = known.taken(self.encoding)
-        repeats = bool(self.learning.specification.noise)
+        repeats = any(self.goals.noise.values())
         for k, restriction in enumerate(initial):
             row, models = self.suggest(turn, known, restriction)
             if repeats or self.encoding.keys(row[None])[0] not in taken:
@@ -99,32 +102,46 @@ class Suggester:
         As long as these agree with what was told, most rows come from the model at once. Some rows of the design are
         mixed in, because the model of a run that has seen only what was good before does not know what else there is.
         """
-        if known.log.done and earlier.agrees_with(known.log.observations(maximize=self.maximize)):
+        if known.log.done and earlier.agrees_with(known.log.data()[0]):
             return earlier.settings.mixes_in(len(known))
         return len(known) < len(self.design)
 
     def _search(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""
         rng, taken = self.rng(turn), known.taken(self.encoding)
-        data = known.log.observations(maximize=self.maximize)
+        data = known.log.data()
         fitted = models = self.learning.fitted(known.models, data, rng)
         if restriction is not None:
-            y = leveled(data.y, restriction.in_allowed_branch(data.X))
-            if y is not data.y:
-                data = self.learning.informed(replace(data, y=y))
-                models = Models(fitted.objective.refit(data, rng=rng))
+            data, models = self._leveled(models, data, restriction, rng)
         pending = [*known.log.pending_rows(), *known.elsewhere]
-        posterior = models.conditioned(data, pending).objective.posterior
-        if self.policy.noisy.may_repeat(posterior, self.learning.specification.noise):
+        posteriors = models.conditioned(data, pending).posteriors(self.goals, pending)
+        if self._may_repeat(posteriors):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
         hints = None if self.learning.earlier is None else self.learning.earlier.X
-        observed = Observed(self.encoding, data.X, data.y, taken, restriction, hints)
-        found = suggest(self.policy, posterior, observed, turn=turn, rng=rng)
+        observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, hints)
+        found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
         if found is None:
-            found = suggest_again(self.policy, posterior, observed, turn=turn, rng=rng)
+            found = suggest_again(self.policy, posteriors, observed, turn=turn, rng=rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
+
+    def _leveled(
+        self, models: Models, data: tuple[Observations, ...], restriction: Restriction, rng: np.random.Generator
+    ) -> tuple[tuple[Observations, ...], Models]:
+        """Observations of the objectives at the level of the branch that a restriction allows, and their models."""
+        found, surrogates = list(data), list(models.values)
+        for k in range(len(self.goals.objectives)):
+            y = leveled(data[k].y, restriction.in_allowed_branch(data[k].X))
+            if y is not data[k].y:
+                found[k] = replace(data[k], y=y)
+                surrogates[k] = surrogates[k].refit(self.learning.informed(found)[k], rng=rng)
+        return tuple(found), replace(models, values=tuple(surrogates))
+
+    def _may_repeat(self, posteriors: Posteriors) -> bool:
+        """Whether a configuration may be evaluated again, because one of its values is noisy."""
+        known = zip(self.goals.names, (*posteriors.objectives, *posteriors.constraints), strict=True)
+        return any(self.policy.noisy.may_repeat(posterior, self.goals.noise.get(name)) for name, posterior in known)
 
     def _design_row(self, known: Known, restriction: Restriction | None, rng: np.random.Generator) -> Array:
         """The next row of the initial design; under a restriction, a row chosen with regard to those known."""

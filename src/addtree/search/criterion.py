@@ -1,6 +1,6 @@
-"""What a joint search maximises: an acquisition of one view, or a sum of several criteria.
+"""What a joint search maximises: an acquisition of one view or of several views, or a sum of several criteria.
 
-Log expected improvement, the log probability of success and the negative log cost are such summands.
+Log expected improvement, the log probabilities of feasibility and success and the negative log cost are such summands.
 """
 
 from __future__ import annotations
@@ -40,6 +40,33 @@ class Single:
     def function(self, X: Array) -> Callable[[Array], tuple[Array, Array]]:
         """The acquisition of points that start at X, with its gradient."""
         return acquisition_at(self.view.moments(X, self.view.kernel.rows(X).active), self.acquisition)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """An acquisition of several views of one kernel, which takes means and variances with one row for each."""
+
+    views: tuple[View, ...]
+    acquisition: Acquisition
+
+    def values(self, X: Array) -> Array:
+        """The acquisition at rows X."""
+        rows = self.views[0].kernel.rows(X)
+        means, variances = zip(*(view.predict(rows) for view in self.views), strict=True)
+        return self.acquisition(np.array(means), np.array(variances))[0]
+
+    def function(self, X: Array) -> Callable[[Array], tuple[Array, Array]]:
+        """The acquisition of points that start at X, with its gradient."""
+        active = self.views[0].kernel.rows(X).active
+        parts = [view.moments(X, active) for view in self.views]
+
+        def joint(X: Array) -> tuple[Array, Array]:
+            means, variances, pull_backs = zip(*(part(X) for part in parts), strict=True)
+            value, by_mean, by_variance = self.acquisition(np.array(means), np.array(variances))
+            gradients = [pull(m, v) for pull, m, v in zip(pull_backs, by_mean, by_variance, strict=True)]
+            return value, np.sum(gradients, axis=0)
+
+        return joint
 
 
 @dataclass(frozen=True)
