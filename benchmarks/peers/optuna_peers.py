@@ -24,6 +24,10 @@ class Study:
         self._study = optuna.create_study(sampler=sampler)
         self._trial: Any = None
 
+    def enqueue(self, config: Config) -> None:
+        """Evaluate a configuration before the sampler is asked."""
+        self._study.enqueue_trial(dict(config))
+
     def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
         if not self._flat:

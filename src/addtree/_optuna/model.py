@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import Task, read_history
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
@@ -44,6 +45,7 @@ class Settings:
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
     noise             the standard deviation of repeated evaluations; None to learn it; by number for several objectives
+    history           earlier studies, in the values of trials; pairs have the direction of the study
     """
 
     space: Space | None
@@ -51,6 +53,11 @@ class Settings:
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
     noise: float | Mapping[int, float] | None = None
+    history: tuple[Any, ...] = ()
+
+    def tasks(self, goals: StudyGoals) -> tuple[Task, ...]:
+        """The earlier studies of a study with these goals."""
+        return read_history(self.history, maximize=goals.maximize[0])
 
 
 class StudyModel:
@@ -81,7 +88,11 @@ class StudyModel:
         else:
             n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
         options = self._goals.options(self._settings.noise)
-        self._optimizer = Optimizer(space, seed=self._settings.seed, n_initial=max(n_initial, 1), **options)
+        read = self._settings.tasks(self._goals)
+        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
+        self._optimizer = Optimizer(
+            space, seed=self._settings.seed, n_initial=max(n_initial, 1), history=tasks, **options
+        )
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
         self._startup = StartupDesign(encoding, n_design)
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.

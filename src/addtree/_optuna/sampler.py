@@ -7,6 +7,7 @@ import math
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import check_history
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
@@ -43,6 +45,8 @@ class AddTreeSampler(BaseSampler):
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
                       value, None to learn it. Under noise, the same parameters may be suggested again. With several
                       objectives, a dict by their numbers: {0: 0.1}
+    history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
+                      configuration of each is evaluated first, and the rest counts as soon as the trials show a space
 
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
@@ -72,6 +76,7 @@ class AddTreeSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         noise: float | Mapping[int, float] | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -82,10 +87,17 @@ class AddTreeSampler(BaseSampler):
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         for std in noise.values() if isinstance(noise, Mapping) else (noise,):
             Specification(noise=std)  # raises if the noise is impossible
-        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        self._settings = replace(settings, history=check_history(history))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._state: StudyState | None = None
+
+    def with_history(self, history: Sequence[Any]) -> AddTreeSampler:
+        """The same sampler with other earlier studies."""
+        other = copy.copy(self)
+        other._settings = replace(self._settings, history=check_history(history))
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_state")}

@@ -11,6 +11,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from addtree._history import best_configs
 from addtree._optuna.codec import Declared, Translation, narrow_type
 from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
@@ -43,7 +44,9 @@ class StudyState:
         self._goals = StudyGoals.of(study)
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
-        self.initial = InitialConfigs(settings.initial)
+        # The portfolio of `Optimizer` needs a space. Without one, the best of each earlier study takes its place.
+        best = best_configs(settings.tasks(self._goals)) if settings.space is None else ()
+        self.initial = InitialConfigs((*settings.initial, *best))
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
