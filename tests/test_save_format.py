@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,24 @@ def test_the_fixture_of_this_version_has_every_field():
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(SaveFileError, match=r"missing/run.json cannot be written: No such file.*; give another path"):
         Optimizer(SPACE, seed=0).save(tmp_path / "missing" / "run.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit on the size of files needs POSIX")
+def test_a_full_disk_leaves_the_old_file_and_raises_one_error(tmp_path):
+    path = tmp_path / "run.json"
+    optimizer = Optimizer(SPACE, seed=0)
+    optimizer.save(path)
+    before = path.read_text()
+    code = (
+        "import resource, sys; from addtree import Optimizer; optimizer = Optimizer.load(sys.argv[1]); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try: optimizer.save(sys.argv[1])\n"
+        "except OSError as error: print(type(error).__name__, error)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True).stdout
+    assert shown == f"SaveFileError {path} cannot be written: File too large; give another path\n"
+    assert path.read_text() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_experimental_settings_are_not_saved(tmp_path):
@@ -197,6 +217,7 @@ def trial(**changes):
         ({"seed": True}, "seed"),
         ({"run": 3}, "run: it must be a string or null"),
         ({"maximize": 0}, "maximize: it must be true or false"),
+        ({"noise": math.inf}, "noise"),
         ({"noise": {"value": math.inf}}, "noise"),
         ({"noise": {"value": 10**400}}, "noise"),
         ({"noise": {"value": -1e-9}}, "noise"),

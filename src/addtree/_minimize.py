@@ -74,7 +74,9 @@ class Result:
         from addtree.report import write
 
         _display.check_one_objective(self.optimizer, "report()")
-        write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
+        run = self.optimizer
+        noise = run.goals.noise.get(run.goals.names[0])
+        write(path, run.space, self.trials, maximize=run.maximize, title=title, noise=noise)
 
     def __repr__(self) -> str:
         return _display.text("Result", self.optimizer, self.message)

@@ -88,7 +88,8 @@ class Suggester:
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
         success = self.learning.success(known.models, *known.log.outcomes())
-        if len(known) < len(self.design):
+        in_design = len(known.log.told) < len(self.design)
+        if in_design:
             row = self._design_row(known, restriction, success, rng)
             if row is not None and self.encoding.keys(row[None])[0] not in taken:
                 return row, known.models
@@ -96,7 +97,7 @@ class Suggester:
             found = self._search_success(known, restriction, success, rng)
             if found is not None:
                 return found, known.models
-        if known.log.done and (len(known) >= len(self.design) or success is not None):
+        if known.log.done and (success is not None or not in_design):
             return self._search(turn, known, restriction, success)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
@@ -164,19 +165,20 @@ class Suggester:
         success: SuccessModel | None,
         rng: np.random.Generator,
     ) -> Array | None:
-        """The next row of the initial design; under a restriction, a row chosen with regard to those known.
+        """The next row of the initial design; None if all rows that remain are likely to fail.
 
-        None if all rows that remain are likely to fail.
+        Under a restriction, or if many rows are evaluated at once, it is a row chosen with regard to those known.
         """
-        if restriction is not None:
+        if restriction is not None or len(known) >= len(self.design):
             rows = [*known.log.rows, *known.elsewhere]
             X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
-            return next_row(self.encoding, X, rng, restriction)
-        if not known.log.forgotten and success is None:
+            left = next_row(self.encoding, X, rng, restriction)[None]
+        elif not known.log.forgotten and success is None:
             return np.asarray(self.design[len(known)])
-        # The number of trials does not say which row is next: some are free again, or were left out.
-        taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
-        left = self.design[[key not in taken for key in keys]]
-        if success is not None and len(left):
+        else:
+            # The number of trials does not say which row is next: some are free again, or were left out.
+            taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
+            left = self.design[[key not in taken for key in keys]]
+        if success is not None and restriction is None and len(left):
             left = self.policy.avoidance.worth_trying(success, left)
         return np.asarray(left[0]) if len(left) else None

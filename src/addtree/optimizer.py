@@ -57,7 +57,7 @@ class Optimizer:
     reference_point
                  with several objectives, the worst values that are of interest, a dict by name; by default slightly
                  worse than the front
-    n_initial    size of the initial design; by default enough to see every option
+    n_initial    size of the initial design: this many trials have a result before the model is used
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero

@@ -21,7 +21,6 @@ from addtree._optuna.trials import (
     exact_params,
     fixed_params,
     is_feasible,
-    published,
     suggested_positions,
 )
 from addtree.errors import ConfigError, TrialError
@@ -206,7 +205,7 @@ class StudyModel:
         found = []
         for trial in self._history.unfinished:
             fixed = fixed_params(trial)
-            params = {**(fixed if self.covers(fixed) else {}), **published(trial), **exact_params(trial)}
+            params = {**(fixed if self.covers(fixed) else {}), **self._history.published(trial), **exact_params(trial)}
             if trial.number != except_for and params:
                 found.append(self._config(trial, params))
         return [config for config in found if config is not None]

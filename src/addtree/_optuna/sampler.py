@@ -19,7 +19,7 @@ from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_errors
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
 from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.model.specification import Specification
@@ -109,7 +109,7 @@ class AddTreeSampler(BaseSampler):
         """The parameters that are active in the suggested configuration."""
         with self._lock:
             state = self._state_for(study, trial)
-            initial = state.initial.take(study, trial)
+            initial = state.initial.take(study, trial, state.history.published)
             fixed = {**initial, **fixed_params(trial), **trial.params}
             if not initial and (state.model is None or state.model.covers(fixed)):
                 return {}
@@ -118,7 +118,7 @@ class AddTreeSampler(BaseSampler):
                 n_finished = len(state.history.finished)
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
-                publish(study, trial, params)
+                state.history.publish(study, trial, params)
                 if not state.can_coincide(params, fixed):
                     break
                 state.refresh(study)
@@ -170,7 +170,10 @@ class AddTreeSampler(BaseSampler):
         the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
         feasible.
         """
-        self._raise_error_if_multi_objective(study)
+        if len(study.directions) > 1:
+            raise OptionError(
+                f"recommend() needs one objective, and the study has {len(study.directions)}; see study.best_trials"
+            )
         best = study.best_trial
         state = StudyState(study, self._settings)
         state.refresh(study)

@@ -29,7 +29,6 @@ from addtree.search.hypervolume import (
     reference_point,
 )
 
-_MARGIN = 1.0  # The reference point is worse than the front by this share of its range.
 _ROUNDING = 1e-6  # A mean beyond a bound by this much, in units of the spread of the values, is on the bound.
 
 
@@ -103,28 +102,29 @@ def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generato
     return replace(observed, y=merit)
 
 
-def joint_criterion(posteriors: Posteriors, observed: Observed, aim: float) -> Criterion:
+def joint_criterion(posteriors: Posteriors, observed: Observed, *, aim: float, margin: float) -> Criterion:
     """What the joint search maximises.
 
-    aim  how far beyond the front an improvement begins, as a share of (median - best) of each objective
+    aim     how far beyond the front an improvement begins, as a share of (median - best) of each objective
+    margin  how much worse than the front the reference point is if none was given, as a share of the front's range
     """
     X = _reference_rows(observed, posteriors.pending)
     losses, feasible = posteriors.losses(X), posteriors.violations(X) == 0.0
     parts: list[Criterion] = []
     if feasible.any():
-        parts.append(_improvement(posteriors, losses, feasible, aim))
+        parts.append(_improvement(posteriors, losses, feasible, aim, margin))
     parts += posteriors.feasibility()
     return parts[0] if len(parts) == 1 else Sum(tuple(parts))
 
 
-def _improvement(posteriors: Posteriors, losses: Array, feasible: Mask, aim: float) -> Criterion:
+def _improvement(posteriors: Posteriors, losses: Array, feasible: Mask, aim: float, margin: float) -> Criterion:
     """log expected improvement over the feasible losses."""
     beyond = aim * (np.median(losses, axis=0) - np.min(losses, axis=0))
     losses = losses[feasible]
     if len(posteriors.objectives) == 1:
         return Single(posteriors.objectives[0], log_expected_improvement(float(np.min(losses) - beyond[0])))
     front = losses[is_nondominated(losses)]
-    reference = reference_point(front, margin=_MARGIN) if posteriors.reference is None else posteriors.reference
+    reference = reference_point(front, margin=margin) if posteriors.reference is None else posteriors.reference
     acquisition: Acquisition = log_expected_hypervolume_improvement(front - beyond, reference)
     return Joint(posteriors.objectives, acquisition)
 
