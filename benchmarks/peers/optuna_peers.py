@@ -43,25 +43,26 @@ class Study:
 
 def tpe(space: Space, seed: int) -> Study:
     """TPE with its defaults."""
-    return Study(space, _sampler("TPESampler", seed=seed))
+    return Study(space, make_sampler("TPESampler", seed=seed))
 
 
 def tpe_group(space: Space, seed: int) -> Study:
     """Multivariate TPE over groups, which Optuna recommends for conditional spaces."""
-    return Study(space, _sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
+    return Study(space, make_sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
 
 
 def gp(space: Space, seed: int) -> Study:
     """The GP sampler as a user meets it; it draws conditional parameters at random."""
-    return Study(space, _sampler("GPSampler", seed=seed))
+    return Study(space, make_sampler("GPSampler", seed=seed))
 
 
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler if the user flattens the space by hand."""
-    return Study(space, _sampler("GPSampler", seed=seed), flat=True)
+    return Study(space, make_sampler("GPSampler", seed=seed), flat=True)
 
 
-def _sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+    """A sampler of Optuna by its name, without a warning that it is experimental."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         sampler: optuna.samplers.BaseSampler = getattr(optuna.samplers, name)(**options)
