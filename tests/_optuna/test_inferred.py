@@ -27,17 +27,29 @@ def test_an_unobserved_number_of_layers_opens_what_the_nearest_one_opens() -> No
     def layers(n: int) -> FrozenTrial:
         return trial({"n": n, **{f"units_{i}": 0.5 for i in range(n)}}, {"n": IntDistribution(1, 6)})
 
-    choice = Inferred([layers(1), layers(5)]).space.variables["n"]
-    assert isinstance(choice, Choice)
-    assert [len(option.children) for option in choice.spaces] == [0, 0, 0, 4, 4, 4]  # units_0 belongs to the root.
+    units = Space({f"units_{i}": Real(0, 1) for i in range(1, 5)})
+    space = Inferred([layers(1), layers(5)]).space
+    assert space == Space(n=Integer(1, 6, opens={(4, 6): units}), units_0=Real(0, 1))
+
+
+def momentum(lr: float) -> FrozenTrial:
+    """A parameter that depends on a continuous one."""
+    return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
+
+
+def test_a_real_number_opens_parameters_once_there_is_evidence() -> None:
+    inferred = Inferred([momentum((7 * i % 20) / 20) for i in range(20)])
+    lr = inferred.space.variables["lr"]
+    assert isinstance(lr, Real)
+    ((low, high),) = lr.opens
+    assert 0.5 < low < 0.55
+    assert high == 1
+    assert inferred.fits(momentum(0.3))
+    assert inferred.fits(momentum(0.7))
 
 
 def test_a_parameter_that_no_gate_explains_is_filled_in() -> None:
-    """Here the parameter depends on a continuous one."""
-
-    def momentum(lr: float) -> FrozenTrial:
-        return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
-
+    """There are too few trials to see that it depends on a continuous one."""
     inferred = Inferred([momentum(lr) for lr in (0.1, 0.4, 0.6, 0.9)])
     assert inferred.config({"lr": 0.1}, complete=True) == {"lr": 0.1, "momentum": 0.5}
     assert inferred.config({"lr": 0.9, "momentum": 0.2}, complete=True) == {"lr": 0.9, "momentum": 0.2}
@@ -74,11 +86,29 @@ def test_which_trials_fit_an_inferred_space() -> None:
     assert not inferred.fits(trial({"model": "svm", "C": 0.5, "new": 0.5}, {"model": MODEL}))
 
 
-def test_a_gate_outside_of_the_present_range_is_not_a_configuration() -> None:
-    layers = IntDistribution(1, 2)
-    trials = [trial({"n": n, **{f"u{i}": 0.5 for i in range(n)}}, {"n": layers}) for n in (1, 2)]
-    with pytest.raises(ConfigError, match="'n': 7 is not a value of IntDistribution"):
-        Inferred(trials).config({"n": 7}, complete=True)
+def test_a_number_that_opens_parameters_may_be_narrowed() -> None:
+    """An old trial counts at the end of the present range, with what is open there."""
+
+    def layers(n: int, high: int) -> FrozenTrial:
+        return trial({"n": n, **{f"u{i}": 0.1 * i for i in range(n)}}, {"n": IntDistribution(1, high)})
+
+    inferred = Inferred([*(layers(n, 4) for n in (1, 2, 3, 4)), *(layers(n, 2) for n in (1, 2) * 3)])
+    assert inferred.space == Space(n=Integer(1, 2, opens={(2, 2): Space(u1=Real(0, 1))}), u0=Real(0, 1))
+    assert inferred.config(layers(4, 4).params, complete=True) == {"n": 2, "u0": 0.0, "u1": 0.1}
+    assert inferred.narrowed == {"n": 2}
+    with pytest.raises(ConfigError, match="'n': 'text' is not a value of IntDistribution"):
+        inferred.config({"n": "text"}, complete=True)
+    with pytest.raises(ConfigError, match="'n' is missing"):
+        inferred.config({"u0": 0.5}, complete=False)
+
+
+def test_parameters_of_a_removed_option_are_left_out() -> None:
+    three, two = CategoricalDistribution(["a", "b", "c"]), CategoricalDistribution(["a", "b"])
+    old = [trial({"m": m, m: 0.5}, {"m": three}) for m in "abc" * 2]
+    inferred = Inferred([*old, *(trial({"m": m, m: 0.5}, {"m": two}) for m in "ab" * 3)])
+    assert inferred.readable_space == Space(m=Choice(a=Space(a=Real(0, 1)), b=Space(b=Real(0, 1))))
+    with pytest.raises(ConfigError, match="'m': 'c' is not a value of"):
+        inferred.config({"m": "c", "c": 0.5}, complete=True)
 
 
 @pytest.mark.parametrize(
@@ -175,9 +205,6 @@ def test_a_parameter_that_was_added_belongs_to_its_option_nevertheless() -> None
 
 
 def test_a_parameter_that_nothing_explains_fits_present_or_absent() -> None:
-    def momentum(lr: float) -> FrozenTrial:
-        return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
-
     inferred = Inferred([momentum(lr) for lr in (0.1, 0.4, 0.6, 0.9, 0.2)])
     assert inferred.fits(momentum(0.3))
     assert inferred.fits(momentum(0.7))
@@ -197,4 +224,13 @@ def test_the_readable_space_has_the_values_of_the_code() -> None:
     assert inferred.readable_space == Space(
         model=Choice(svm=Space(C=Real(0, 1)), tree=Space()), k=Integer(10, 50, step=10), x=Real(0, 6)
     )
+    assert [inferred.readable_config(trial) for trial in trials] == [trial.params for trial in trials]
+
+
+def test_the_readable_space_has_the_values_of_a_grid_that_opens_parameters() -> None:
+    grid = IntDistribution(10, 50, step=10)
+    trials = [trial({"k": k, **({"x": 0.5} if k >= 30 else {})}, {"k": grid}) for k in range(10, 60, 10)]
+    inferred = Inferred(trials)
+    assert inferred.space == Space(k=Integer(0, 4, opens={(2, 4): Space(x=Real(0, 1))}))
+    assert inferred.readable_space == Space(k=Integer(10, 50, step=10, opens={(30, 50): Space(x=Real(0, 1))}))
     assert [inferred.readable_config(trial) for trial in trials] == [trial.params for trial in trials]

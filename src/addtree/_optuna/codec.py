@@ -17,7 +17,6 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from addtree._numbers import MAX_EXACT
 from addtree.errors import ConfigError, SpaceError
-from addtree.space.assembly import MAX_OPTIONS, Gate
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
@@ -113,16 +112,6 @@ class Codec:
             return Integer(0, int(self.n_values) - 1) if self.by_position else to_domain(self.distribution)
         except SpaceError:
             return None
-
-    @property
-    def can_be_gate(self) -> bool:
-        """Whether the values are few enough to be options of a choice."""
-        return 1 < self.n_values <= MAX_OPTIONS
-
-    def gate(self, seen: frozenset[int]) -> Gate:
-        """The distribution as a gate; `seen` are the positions that were observed."""
-        ordered = not isinstance(self.distribution, CategoricalDistribution)
-        return Gate(int(self.n_values), ordered=ordered, seen=seen)
 
     def position(self, value: Any) -> int:
         """The position of a value among the values, from 0, or a ConfigError if it is of another kind."""

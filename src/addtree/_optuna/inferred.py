@@ -15,10 +15,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import NO_RANGES, Codec, Translation, has_value, restore, to_domain
 from addtree._optuna.ranges import as_suggestion, is_dynamic, position_in, suggested_position, union, value_at
-from addtree._optuna.structure import ObservedTrial, Structure, infer_structure
+from addtree._optuna.structure import MAX_COARSE, ObservedTrial, Structure, infer_structure
 from addtree.errors import ConfigError
-from addtree.space.assembly import assemble
-from addtree.space.parameters import Integer, Parameter, Real
+from addtree.space.assembly import assemble, with_opens
+from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 
 _MIN_EDITED = 5
@@ -44,6 +44,7 @@ class Inferred:
         self._varying = frozenset(name for name, seen in history.items() if is_dynamic(seen))
         self._ranges = {name: union(seen) if name in self._varying else seen[-1] for name, seen in history.items()}
         self._codecs = {name: Codec(distribution) for name, distribution in self._ranges.items()}
+        self._removed: dict[str, dict[str, int]] = {}  # The categories that the code does not have any more.
         self.space, self.dynamic, self._unexplained = self._infer_space(trials)
         self.distributions = {name: d for name, d in self._ranges.items() if name not in self.dynamic}
         edited = [name for name, seen in history.items() if seen[-_MIN_EDITED:] == [seen[-1]] * _MIN_EDITED]
@@ -61,11 +62,11 @@ class Inferred:
     def _infer_space(self, trials: Sequence[FrozenTrial]) -> tuple[Space, frozenset[str], frozenset[str]]:
         """The space, its parameters with positions in dynamic ranges, and those whose presence nothing explains."""
         domains = {name: domain for name, codec in self._codecs.items() if (domain := codec.domain) is not None}
-        possible = {name: codec for name, codec in self._codecs.items() if name in domains and codec.can_be_gate}
+        gates = {name: domain for name, domain in domains.items() if _can_be_gate(domain)}
         observed = [
             ObservedTrial(
                 {
-                    name: _position(possible[name], value) if name in possible else None
+                    name: self._gate_value(name, value) if name in gates else None
                     for name, value in trial.params.items()
                     if name in domains
                 },
@@ -73,16 +74,21 @@ class Inferred:
             )
             for trial in trials
         ]
-        seen: dict[str, set[int]] = {name: set() for name in possible}
-        for trial in observed:
-            for name, position in trial.positions.items():
-                if position is not None:
-                    seen[name].add(position)
-        gates = {name: codec.gate(frozenset(seen[name])) for name, codec in possible.items()}
         structure = infer_structure(observed, gates)
         dynamic = self._varying & domains.keys() - _opening(structure)
         domains.update({name: Real(0, 1) for name in domains if name in dynamic})
-        return assemble(structure.parents, domains, gates), dynamic, structure.unexplained
+        return assemble(structure.parents, domains), dynamic, structure.unexplained
+
+    def _gate_value(self, name: str, value: Any) -> float | None:
+        """The position of a category, or of a value on a grid, or a number; it may be outside of the present range."""
+        codec = self._codecs[name]
+        try:
+            return codec.position(value) if codec.by_position else float(value)
+        except (ConfigError, TypeError, ValueError, OverflowError):
+            if not isinstance(codec.distribution, CategoricalDistribution):
+                return None
+            removed = self._removed.setdefault(name, {})  # These get positions beyond the present ones.
+            return int(codec.n_values) + removed.setdefault(repr(value), len(removed))
 
     def _count_outside(self, name: str, trials: Sequence[FrozenTrial]) -> int:
         d = self._ranges[name]
@@ -95,16 +101,16 @@ class Inferred:
     def config(
         self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
     ) -> dict[str, Any]:
-        """The parameters as a configuration. A trial that did not run to its end must have every choice."""
+        """The parameters as a configuration. A trial that did not run to its end must have every gate."""
         config: dict[str, Any] = {}
-        for _, node in self.space.tree.walk(config.__getitem__):  # the label of an option is its position
+        for node in self.space.active_nodes(config):
             for name in node.parameters:
                 config[name] = self._to_ours(name, params, ranges)
-            for name, options in node.choices:
+            for name, _ in node.branches:
                 if name not in params and not complete:
                     raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
                 config[name] = self._to_ours(name, params, ranges)
-                if not 0 <= config[name] < len(options):
+                if not has_value(self.space, name, config[name]):
                     raise ConfigError(f"parameter {name!r}: {params[name]!r} is not a value of {self._ranges[name]}")
         return self.space.validate(config)
 
@@ -210,16 +216,17 @@ class Inferred:
         if isinstance(child, Choice):
             pairs = zip(child.labels, child.spaces, strict=True)
             return Choice({codec.value(int(position)): self._readable(sub) for position, sub in pairs})
-        return to_domain(self._ranges[name])
+        domain = to_domain(self._ranges[name])
+        if isinstance(child, Categorical) or isinstance(domain, Categorical) or not child.opens:
+            return domain
+        intervals = [
+            tuple(codec.value(int(end)) for end in ends) if codec.by_position else ends for ends in child.opens
+        ]
+        return with_opens(domain, dict(zip(intervals, map(self._readable, child.opens.values()), strict=True)))
 
 
-def _position(codec: Codec, value: Any) -> int | None:
-    """The position of a value that may be a gate's; None if the present range does not have it."""
-    try:
-        position = codec.position(value)
-    except ConfigError:
-        return None
-    return position if 0 <= position < codec.n_values else None
+def _can_be_gate(domain: Parameter) -> bool:
+    return not isinstance(domain, Categorical) or len(domain.values) <= MAX_COARSE
 
 
 def _opening(structure: Structure) -> set[str]:
