@@ -45,7 +45,7 @@ def study_of(trials: list[FrozenTrial]) -> tuple[optuna.Study, TrialHistory]:
 
 
 def declared(history: TrialHistory, n_startup: int = 10) -> StudyModel:
-    return StudyModel(Declared(SPACE, {}), history, Settings(SPACE, 0, n_startup), sign=1.0)
+    return StudyModel(Declared(SPACE), history, Settings(SPACE, 0, n_startup), sign=1.0)
 
 
 class CountingSpace(Space):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import optuna
+import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
 from addtree import Categorical, Integer, Real, Space
 from addtree._optuna.model import Settings
 from addtree._optuna.state import StudyState
+from addtree._optuna.trials import publish
+from addtree.errors import ConfigError
 from addtree.study.task import suggest_config
 
 UNIT = FloatDistribution(0, 1)
@@ -100,6 +103,18 @@ def test_a_suggestion_is_kept_while_its_trial_runs() -> None:
     state.remember(study.trials[2], {"x": 0.3})
     assert state.suggestions == {1: {"x": 0.2}, 2: {"x": 0.3}}
     assert second.number == 1
+
+
+def test_a_suggestion_is_read_from_the_storage_if_it_is_not_known() -> None:
+    """A sampler keeps the state of one study at a time."""
+    study = optuna.create_study()
+    study.ask()
+    publish(study, study.trials[0], {"x": 0.3})
+    state = state_of(study)
+    state.recall(study.trials[0])
+    assert state.decode(study.trials[0], "x", UNIT) == 0.3
+    with pytest.raises(ConfigError, match="'y' was not suggested"):
+        state.decode(study.trials[0], "y", UNIT)
 
 
 def test_a_parameter_that_nothing_explains_does_not_make_the_structure_inferred_again() -> None:

@@ -86,6 +86,14 @@ def test_a_few_trials_are_not_evidence_for_a_real_number() -> None:
     assert found.unexplained == {"x"}
 
 
+def test_a_parameter_that_was_added_does_not_depend_on_a_real_number() -> None:
+    """As it happens, the trials since then have other rates than those before."""
+    trials = [ObservedTrial({"lr": 0.01 * i, **({"x": None} if i >= 20 else {})}) for i in range(40)]
+    found = infer_structure(trials, {"lr": Real(0, 1)})
+    assert found.parents["x"] == {None}
+    assert not found.unexplained
+
+
 def test_a_number_may_open_a_parameter_in_several_intervals() -> None:
     trials = [ObservedTrial({"n": n, **({"x": None} if n != 3 else {})}) for n in range(1, 7)]
     assert infer_structure(trials, {"n": Integer(1, 6)}).parents["x"] == {("n", (1, 2)), ("n", (4, 6))}

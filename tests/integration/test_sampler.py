@@ -277,9 +277,10 @@ def test_a_suggestion_outside_of_the_range_keeps_its_position() -> None:
     """After one trial the range is not known to be dynamic. The suggestion then moves with the range."""
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
-    asked = study.ask()
-    suggested = asked.relative_params["x"]
-    assert asked.suggest_float("x", 10, 20) == pytest.approx(10 + 10 * suggested)
+    copy = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    copy.add_trials(study.trials)
+    suggested = copy.ask().suggest_float("x", 0, 1)
+    assert study.ask().suggest_float("x", 10, 20) == pytest.approx(10 + 10 * suggested)
 
 
 def test_the_space_of_a_study_is_the_declared_or_the_inferred_one() -> None:
@@ -360,3 +361,42 @@ def test_several_objectives_are_refused() -> None:
 def test_wrong_arguments_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(AddTreeError, match=next(iter(wrong))):
         AddTreeSampler(**wrong)
+
+
+def test_code_may_change_its_scale_and_its_categories_between_two_studies() -> None:
+    """Optuna refuses both within one study. The trials are copied to another one."""
+
+    def objective(trial: optuna.Trial, *, log: bool, models: list[str | None]) -> float:
+        rate = trial.suggest_float("rate", 1e-4, 1, log=log)
+        model = trial.suggest_categorical("model", models)
+        return rate + (trial.suggest_float("C", 0, 1) if model == "svm" else 0.5)
+
+    old = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    old.optimize(lambda trial: objective(trial, log=False, models=["svm", None, "gone"]), n_trials=12)
+    new = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    new.add_trials(old.trials)
+    new.optimize(lambda trial: objective(trial, log=True, models=[None, "new", "svm"]), n_trials=12)
+    assert {trial.params["model"] for trial in new.trials[12:]} == {None, "new", "svm"}
+    assert new.best_value < 0.05
+
+
+def test_a_sampler_may_serve_two_studies_in_turn() -> None:
+    """Each trial gets what was suggested for it, even if the other study was read in between."""
+
+    def first_half(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 0, 1)
+
+    def both(trial: optuna.Trial) -> float:
+        return first_half(trial) + trial.suggest_float("y", 0, 1)
+
+    alone, sampler = AddTreeSampler(seed=0), AddTreeSampler(seed=0)
+    values = []
+    for interrupted in (False, True):
+        study = optuna.create_study(sampler=sampler if interrupted else alone)
+        study.optimize(both, n_trials=12)
+        trial = study.ask()
+        first_half(trial)
+        if interrupted:
+            optuna.create_study(sampler=sampler).optimize(both, n_trials=1)
+        values.append(both(trial))
+    assert values[0] == values[1]

@@ -154,7 +154,7 @@ class Translation(Protocol):
 
     @property
     def distributions(self) -> Mapping[str, BaseDistribution]:
-        """The distributions of the parameters that can be suggested before the objective asks for them."""
+        """The ranges of the numbers whose suggestions are values, not positions."""
         ...
 
     def config(
@@ -181,22 +181,14 @@ class Translation(Protocol):
 
 
 class Declared:
-    """The translation of a space that the user declared.
-
-    seen  the latest distribution of each parameter that a trial asked for
-    """
+    """The translation of a space that the user declared."""
 
     dynamic: frozenset[str] = frozenset()
 
-    def __init__(self, space: Space, seen: Mapping[str, BaseDistribution]) -> None:
+    def __init__(self, space: Space) -> None:
         self.space = space
-        # The code may ask for whole-number labels by suggest_int or suggest_categorical, and for labels in any order.
-        # Optuna refuses a distribution that differs from ours, so the first trial shows which one it is.
-        self.distributions = {
-            name: seen.get(name, to_distribution(domain))
-            for name, domain in space.variables.items()
-            if name in seen or isinstance(domain, (Real, Integer))
-        }
+        numbers = {name: d for name, d in space.variables.items() if isinstance(d, (Real, Integer))}
+        self.distributions = {name: to_distribution(domain) for name, domain in numbers.items()}
 
     def config(
         self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES

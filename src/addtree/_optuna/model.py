@@ -78,14 +78,14 @@ class StudyModel:
     def _restart(self) -> None:
         space, n_startup = self.translation.space, self._settings.n_startup_trials
         encoding = space.encoding
+        size, most = DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup
         if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
-            n_initial, n_design = 1, n_startup
+            n_initial, self._startup = 1, StartupDesign(encoding, min(size, n_startup), most)
         else:
-            n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
+            n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
         settings = self._settings
         self._optimizer = Optimizer(space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1))
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
-        self._startup = StartupDesign(encoding, n_design)
         self._scoring = Scoring(self._sign)
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
@@ -145,7 +145,8 @@ class StudyModel:
             config = self._startup.suggest(pending, rng, restriction)
             if config is None:
                 turn = number + 1  # `Optimizer.ask` counts from 1.
-                config = self._optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
+                fixed = self._startup.probe(pending) if restriction is None else restriction
+                config = self._optimizer.suggest(turn, pending=pending, fixed=fixed, keep_fit=True)
             params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break

@@ -7,6 +7,7 @@ import math
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
 from addtree._types import Config
-from addtree.errors import OptionError
+from addtree.errors import ConfigError, OptionError
 from addtree.model.specification import Specification
 from addtree.space.space import Space
 
@@ -95,16 +96,17 @@ class AddTreeSampler(BaseSampler):
         """Does nothing: the random numbers of a trial depend only on the seed and the trial's number."""
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every parameter that was declared or seen so far."""
-        self._raise_error_if_multi_objective(study)
-        with self._lock:
-            model = self._state_for(study, trial).model
-            return {} if model is None else dict(model.translation.distributions)
+        """Always empty.
+
+        Optuna refuses a relative parameter that the objective then asks for with another scale or other categories, as
+        edited code does. So every suggested value is handed out by `sample_independent`, in the range asked for.
+        """
+        return {}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The parameters that are active in the suggested configuration."""
+        """Suggest all parameters of a trial together. The result is empty; `sample_independent` returns the values."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
@@ -124,7 +126,7 @@ class AddTreeSampler(BaseSampler):
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break
             state.remember(trial, params)
-            return {name: value for name, value in params.items() if name in search_space}
+            return {}
 
     def _suggest(
         self, model: StudyModel, study: Study, trial: FrozenTrial, fixed: dict[str, Any], attempt: int
@@ -138,15 +140,17 @@ class AddTreeSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value for a parameter that was not suggested, or was suggested outside of its range in this trial."""
+        """The value of a suggested parameter in the range that the objective asks for, or a random value."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            state = self._state_for(study, trial)
+            state = self._state
+            if state is None or not state.belongs_to(study) or trial.number not in state.suggestions:
+                state = self._state_for(study, trial)
+                state.recall(trial)
             if param_name not in state.suggestions.get(trial.number, {}):
                 state.complete(trial, param_name, self._rng(trial, 0))
-            value = state.decode(trial, param_name, param_distribution)
-            if value is not None:
-                return value
+            with suppress(ConfigError):
+                return state.decode(trial, param_name, param_distribution)
             counts = state.history.counts.get(param_name, {})
         purpose = zlib.crc32(param_name.encode(errors="surrogatepass"))
         return draw_value(param_distribution, counts, self._rng(trial, purpose))

@@ -18,7 +18,8 @@ from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
-from addtree._optuna.trials import TrialHistory, exact_params
+from addtree._optuna.trials import TrialHistory, exact_params, published
+from addtree.errors import ConfigError
 from addtree.space.parameters import Real
 from addtree.space.space import Space
 
@@ -79,7 +80,7 @@ class StudyState:
 
     def _translation(self, new: list[FrozenTrial]) -> Translation | None:
         if self._settings.space is not None:
-            declared = Declared(self._settings.space, self.history.distributions)
+            declared = Declared(self._settings.space)
             for trial in new:
                 for name, problem in declared.contradictions(trial.distributions):
                     self._warn(
@@ -127,6 +128,11 @@ class StudyState:
                 return False
         return True
 
+    def recall(self, trial: FrozenTrial) -> None:
+        """Read the suggestion for a trial from the storage if it is not known, as after work on another study."""
+        if trial.number not in self.suggestions and (suggested := published(trial)):
+            self.suggestions[trial.number] = suggested
+
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
         if self.model is not None and trial.params and name in self.model.translation.space.variables:
@@ -134,14 +140,14 @@ class StudyState:
             self.suggestions[trial.number] = {**self.suggestions.get(trial.number, {}), **found}
 
     def decode(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
-        """The value of a suggested parameter in the range that the objective asks for; None if there is none.
+        """The value of a suggested parameter in the range that the objective asks for, or a ConfigError without one.
 
         A position becomes the value at that position. A value outside of the range keeps its position instead of being
         clipped. If another trial has the same parameters already, the nearest free value of a grid is taken.
         """
         suggested, d = self.suggestions.get(trial.number, {}), narrow_type(distribution)
         if name not in suggested:
-            return None
+            raise ConfigError(f"parameter {name!r} was not suggested")
         position = suggested_position(suggested[name])
         if isinstance(d, CategoricalDistribution):
             return nearest_value(d, suggested[name])

@@ -42,7 +42,8 @@ _ORDERED_COST = 0.5  # Penalty for a number: if both explain a parameter, a cate
 _FINE_COST = 4.0  # Further penalty for a number with more than `MAX_COARSE` values, such as a learning rate.
 _LATE_COST = 20.0  # Penalty for a gate that was always suggested after the parameters it opens.
 _GATE_COST = 2.0  # Penalty for each further gate in one explanation.
-_MAX_INTERVALS = 3  # A number that opens a parameter in more intervals than this does not explain it.
+_MAX_SWITCHES = 4  # A number does not explain a parameter that comes or goes more often than this as the number grows.
+_MAX_FINE_SWITCHES = 2  # The same for a number with many values.
 _MAX_BRANCHES = 4  # At each step, the search tries this many pairs.
 _MAX_STEPS = 2000  # The search for the explanation of one parameter ends after this many steps.
 _MIN_ABSENT = 8  # An unexplained parameter is absent from a value of a gate if it was absent in this many trials.
@@ -80,7 +81,7 @@ def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Paramet
     """Where each parameter belongs, if some parameters may be gates.
 
     A parameter may have been added to the code, or removed from it, between two trials. If all trials do not explain
-    it, those since its first appearance may, or those until its last one.
+    it, those since its first appearance may, or those until its last one. Numbers with many values are considered last.
 
     >>> a, b = {"model": 0, "C": None}, {"model": 1, "depth": None}
     >>> found = infer_structure([ObservedTrial(a), ObservedTrial(b)], {"model": Categorical((0, 1))}).parents
@@ -91,7 +92,8 @@ def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Paramet
     parents: dict[str, Parents] = {}
     unexplained = set()
     for r, name in enumerate(search.names):
-        explanations = (search.explain(r, window) for window in search.windows(r))
+        attempts = [(window, fine) for fine in (False, True) for window in search.windows(r)]
+        explanations = (search.explain(r, window, fine=fine) for window, fine in attempts)
         found = next((explanation for explanation in explanations if explanation is not None), None)
         if found is None:
             unexplained.add(name)
@@ -141,8 +143,11 @@ class _Search:
         if last < n - 1:
             yield np.arange(n) <= last
 
-    def explain(self, r: int, window: Mask) -> Parents | None:
-        """Where parameter r belongs by the trials of a window; None if no set of pairs explains it."""
+    def explain(self, r: int, window: Mask, *, fine: bool) -> Parents | None:
+        """Where parameter r belongs by the trials of a window; None if no set of pairs explains it.
+
+        fine  whether numbers with many values may be gates
+        """
         present = self.P[:, r] & window
         absent = ~self.P[:, r] & window & self.complete
         if not absent.any():
@@ -150,7 +155,7 @@ class _Search:
         pairs = [
             pair
             for g in self.gates
-            if g != r
+            if g != r and (fine or not self.is_fine(g))
             for pair in (self._positions(g, absent) if g in self._categories else self._intervals(g, present, absent))
             if (pair.satisfied & present).any()
         ]
@@ -177,13 +182,12 @@ class _Search:
         found = open_intervals(domain, self.seen[g], np.isin(self.seen[g], without))
         pairs = [_Pair(g, (low, high), (values >= low) & (values <= high)) for low, high in found]
         pairs = [pair for pair in pairs if (pair.satisfied & present).any()]
-        if len(pairs) > _MAX_INTERVALS:
+        places, fine = [pair.place for pair in pairs], self.is_fine(g)
+        if _n_switches(places) > (_MAX_FINE_SWITCHES if fine else _MAX_SWITCHES):
             return []
-        if self.is_fine(g):
-            n_with, n_without = int(np.sum(present & self.P[:, g])), len(without)
-            if _log2_comb(n_with + n_without, n_with) < self.pattern_cost(g, [pair.place for pair in pairs]):
-                return []
-        return pairs
+        n_with, n_without = int(np.sum(present & self.P[:, g])), len(without)
+        is_chance = fine and _log2_comb(n_with + n_without, n_with) < self.pattern_cost(g, places)
+        return [] if is_chance else pairs
 
     def explain_partly(self, r: int) -> Parents:
         """The values of the gate that excludes parameter r from most trials without it; the root if none does so."""
@@ -215,8 +219,7 @@ class _Search:
             listed = min(len(places), len(self.seen[g]) - len(places))
             return min(math.log2(n_values) * max(listed, 1), n_values - 1.0)
         bits = math.log2(max(min(domain.size, len(self.seen[g]) + 1), 2))
-        switches = sum(math.isfinite(end) for place in places if isinstance(place, tuple) for end in place)
-        return _ORDERED_COST + _FINE_COST * self.is_fine(g) + bits * max(switches, 1)
+        return _ORDERED_COST + _FINE_COST * self.is_fine(g) + bits * max(_n_switches(places), 1)
 
     def order(self, g: int, r: int) -> tuple[float, float]:
         """The share of trials in which g came after r, and their mean distance in the order of the parameters."""
@@ -290,6 +293,11 @@ class _Cover:
         """The order in which pairs are tried: gates in use first, then the cheapest ones."""
         used = any(self._pairs[j].gate == self._pairs[k].gate for j in chosen)
         return not used, self.cost((k,), finished=False), -int(self._size[k])
+
+
+def _n_switches(places: Sequence[int | Interval]) -> int:
+    """How often a parameter comes or goes as the number that opens it in some intervals grows."""
+    return sum(math.isfinite(end) for place in places if isinstance(place, tuple) for end in place)
 
 
 def _log2_comb(n: int, k: int) -> float:
