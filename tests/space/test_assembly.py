@@ -6,7 +6,7 @@ import pytest
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.errors import SpaceError
-from addtree.space.assembly import Parents, assemble, assemble_strictly
+from addtree.space.assembly import Parents, assemble, assemble_strictly, with_opens
 
 ROOT: Parents = frozenset([None])
 DOMAINS = {"a": Categorical((0, 1)), "b": Categorical((0, 1)), "x": Real(0, 1)}
@@ -38,10 +38,15 @@ def test_a_number_opens_intervals() -> None:
     assert space == Space(n=Integer(1, 5, opens={(1, 1): z, (2, 5): both, (4, 5): z}))
 
 
-def test_what_belongs_only_to_removed_options_is_left_out() -> None:
-    parents: dict[str, Parents] = {"a": ROOT, "b": frozenset([("a", 2)]), "x": frozenset([("a", 1), ("a", 2)])}
-    assert assemble_strictly(parents, DOMAINS) == Space(a=Choice({0: Space(), 1: Space(x=Real(0, 1))}))
-    assert assemble_strictly({**parents, "x": ROOT}, DOMAINS) == Space(a=Categorical((0, 1)), x=Real(0, 1))
+def test_a_number_keeps_what_it_opens_already() -> None:
+    number = Integer(1, 5, opens={(1, 2): Space(), (2, 5): Space(x=Real(0, 1))})
+    both = Space(x=Real(0, 1), y=Real(0, 1))
+    assert with_opens(number, {(2, 5): Space(y=Real(0, 1))}) == Integer(1, 5, opens={(1, 2): Space(), (2, 5): both})
+
+
+def test_a_parameter_that_belongs_nowhere_is_left_out() -> None:
+    parents: dict[str, Parents] = {"a": ROOT, "b": frozenset(), "x": frozenset([("b", 1)])}
+    assert assemble_strictly(parents, DOMAINS) == Space(a=Categorical((0, 1)))
 
 
 def test_a_parameter_that_would_occur_twice_on_a_path_moves_to_the_root() -> None:

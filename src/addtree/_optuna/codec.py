@@ -18,6 +18,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from addtree._numbers import MAX_EXACT
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.restriction import Restriction
 from addtree.space.space import Choice, Space
 
 NO_RANGES: Mapping[str, BaseDistribution] = {}
@@ -175,6 +176,10 @@ class Translation(Protocol):
         """Those of a trial's parameters that the space has, as values of the space; others are left out."""
         ...
 
+    def restricted(self, restriction: Restriction | None) -> Restriction | None:
+        """A restriction that also keeps to what the present code asks for; None if nothing is restricted."""
+        ...
+
     def means_the_same(self, other: Translation) -> bool:
         """Whether every configuration means the same under the other translation, and parameters have one order."""
         ...
@@ -211,6 +216,10 @@ class Declared:
         variables = self.space.variables
         found = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
         return {name: value for name, value in found.items() if has_value(self.space, name, value)}
+
+    def restricted(self, restriction: Restriction | None) -> Restriction | None:
+        """The restriction as it is."""
+        return restriction
 
     def means_the_same(self, other: Translation) -> bool:
         """Whether the other translation has the same space."""

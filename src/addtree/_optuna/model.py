@@ -141,18 +141,20 @@ class StudyModel:
         """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
         pending = self.pending(except_for=number)
         params: dict[str, Any] = {}
+        agreeing = self.translation.restricted(restriction)
         for _ in range(_MAX_REPEATS):
-            config = self._startup.suggest(pending, rng, restriction)
+            config = self._startup.suggest(pending, rng, agreeing)
             if config is None:
                 turn = number + 1  # `Optimizer.ask` counts from 1.
-                fixed = self._startup.probe(pending) if restriction is None else restriction
+                probed = self._startup.probe(pending, agreeing) if restriction is None else None
+                fixed = agreeing if probed is None else self.translation.restricted(probed)
                 config = self._optimizer.suggest(turn, pending=pending, fixed=fixed, keep_fit=True)
             params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break
             pending = [*pending, config]
         else:
-            if restriction is None:  # Where no position matters, the model may go on to ask for positions.
+            if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
                 params = self.translation.params(self.translation.space.sample(rng))
         return params
 

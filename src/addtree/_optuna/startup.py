@@ -9,11 +9,13 @@ chooses the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from addtree._types import Array, Config
+from addtree.errors import ConfigError
 from addtree.search.design import next_row
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
@@ -63,16 +65,21 @@ class StartupDesign:
         config = encoding.decode(row)
         return config if restriction is None else restriction.restore(config)
 
-    def probe(self, pending: Sequence[Config]) -> Restriction | None:
+    def probe(self, pending: Sequence[Config], restriction: Restriction | None = None) -> Restriction | None:
         """The configurations with a value that no trial has tried; None if it is the model's turn, or all were tried.
 
         A value of a choice comes first, then one of a parameter that opens nothing as far as is known.
+
+        restriction  what the value must agree with
         """
         n_known = len(self._rows) + len(pending)
         if not self._n_trials <= n_known < self._max_trials or n_known % _PROBE_CYCLE:
             return None
-        unseen = next(self._unseen(self._known(pending)), None)
-        return None if unseen is None else Restriction.of(self._encoding, dict([unseen]))
+        for name, value in self._unseen(self._known(pending)):
+            with suppress(ConfigError):
+                if restriction is None or restriction.allows(name, value):
+                    return Restriction.of(self._encoding, {name: value})
+        return None
 
     def _unseen(self, X: Array) -> Iterator[tuple[str, Any]]:
         """The values that none of the rows X has, by name."""

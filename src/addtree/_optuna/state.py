@@ -94,12 +94,7 @@ class StudyState:
             current = self.model.translation
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
-        inferred = Inferred(sorted(finished, key=lambda trial: trial.number))
-        for name, n in inferred.narrowed.items():
-            self._warn(
-                name, f"{n} trials have {name!r} outside of its present range; they count at the nearest end of it"
-            )
-        return inferred
+        return Inferred(sorted(finished, key=lambda trial: trial.number))
 
     def _warn(self, name: str, message: str) -> None:
         """Log a warning, one for each parameter."""

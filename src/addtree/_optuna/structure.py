@@ -68,13 +68,16 @@ class ObservedTrial:
 
 @dataclass(frozen=True)
 class Structure:
-    """Where each parameter belongs, and the names of those that no gate explains.
+    """Where each parameter belongs.
 
-    The set of a parameter is empty if it belongs only to numbers outside of the present range of their gate.
+    parents      where each parameter belongs; nowhere if that is outside of the range of every gate that opens it
+    unexplained  the names of those that no gate explains
+    removed      the names of those that the code does not ask for any more
     """
 
     parents: dict[str, Parents]
     unexplained: frozenset[str]
+    removed: frozenset[str] = frozenset()
 
 
 def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Parameter]) -> Structure:
@@ -90,16 +93,18 @@ def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Paramet
     """
     search = _Search(trials, list(dict.fromkeys(name for trial in trials for name in trial.values)), gates)
     parents: dict[str, Parents] = {}
-    unexplained = set()
+    unexplained, removed = set(), set()
     for r, name in enumerate(search.names):
         attempts = [(window, fine) for fine in (False, True) for window in search.windows(r)]
-        explanations = (search.explain(r, window, fine=fine) for window, fine in attempts)
-        found = next((explanation for explanation in explanations if explanation is not None), None)
-        if found is None:
+        explanations = ((window, search.explain(r, window, fine=fine)) for window, fine in attempts)
+        window, found = next((pair for pair in explanations if pair[1] is not None), (None, None))
+        if window is None or found is None:
             unexplained.add(name)
             found = search.explain_partly(r)
+        elif not window[-1]:
+            removed.add(name)
         parents[name] = found
-    return Structure(parents, frozenset(unexplained))
+    return Structure(parents, frozenset(unexplained), frozenset(removed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +235,7 @@ class _Search:
         return float(np.mean(apart < 0)), float(np.mean(np.abs(apart)))
 
     def _parents(self, pairs: Iterator[_Pair]) -> Parents:
-        """Pairs by the names of their gates, as far as the present range of a gate reaches."""
+        """Pairs by the names of their gates, as far as the range of a gate reaches."""
         found: set[Parent] = set()
         for pair in pairs:
             domain, place = self.gates[pair.gate], pair.place

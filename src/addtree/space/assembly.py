@@ -25,7 +25,7 @@ Parents: TypeAlias = frozenset[Parent]
 """Every place where one parameter belongs. Several options may share a parameter."""
 
 
-def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter]) -> Space:
+def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter | Choice]) -> Space:
     """The space in which every parameter is where `parents` says, as far as such a tree exists.
 
     If a parameter would occur twice on a path, one parameter with several gates moves to the root if that is enough,
@@ -53,25 +53,29 @@ def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter]) -
     return Space(domains)
 
 
-def assemble_strictly(parents: Mapping[str, Parents], domains: Mapping[str, Parameter]) -> Space:
+def assemble_strictly(parents: Mapping[str, Parents], domains: Mapping[str, Parameter | Choice]) -> Space:
     """The space in which every parameter is where `parents` says, or a SpaceError if that is not a tree.
 
-    A parameter is left out if every position that it belongs to is beyond those of its gate.
+    A parameter that belongs nowhere is left out.
     """
     builder = _Builder(parents, domains)
     return Space({name: builder.variable(name) for name in domains if None in parents[name]})
 
 
 def with_opens(number: Real | Integer, opens: Mapping[Any, Space]) -> Real | Integer:
-    """The same number, with spaces that are open in intervals of it."""
-    changed: Real | Integer = replace(number, opens=opens)  # type: ignore[arg-type]
+    """The same number, with further spaces that are open in intervals of it."""
+    merged: dict[Any, Space] = dict(number.opens)
+    for interval, space in opens.items():
+        known = merged.get(interval)
+        merged[interval] = space if known is None else Space({**known.children, **space.children})
+    changed: Real | Integer = replace(number, opens=merged)  # type: ignore[arg-type]
     return changed
 
 
 class _Builder:
     """Builds each variable once, together with everything below it."""
 
-    def __init__(self, parents: Mapping[str, Parents], domains: Mapping[str, Parameter]) -> None:
+    def __init__(self, parents: Mapping[str, Parents], domains: Mapping[str, Parameter | Choice]) -> None:
         self._domains = domains
         self._opened: dict[str, dict[Any, list[str]]] = {}  # By gate and position or interval, what it opens.
         for name in domains:
@@ -93,11 +97,9 @@ class _Builder:
 
     def _gate(self, name: str, opened: Mapping[Any, list[str]]) -> Parameter | Choice:
         domain = self._domains[name]
-        if not isinstance(domain, Categorical):
+        if not isinstance(domain, (Categorical, Choice)):
             return with_opens(domain, {interval: self._space(opened[interval]) for interval in sorted(opened)})
-        if min(opened) >= len(domain.values):
-            return domain
-        return Choice({label: self._space(opened.get(i, [])) for i, label in enumerate(domain.values)})
+        return Choice({label: self._space(opened.get(i, [])) for i, label in enumerate(domain.labels)})
 
     def _space(self, names: list[str]) -> Space:
         return Space({name: self.variable(name) for name in names})
