@@ -32,7 +32,7 @@ def open_intervals(domain: Number, values: Array, closed: Mask) -> list[Interval
     The ends of the range are infinite, so that a value outside of the present range belongs to an interval too.
 
     >>> open_intervals(Integer(1, 9), np.array([1.0, 2.0, 5.0, 9.0]), np.array([True, False, False, True]))
-    [(2.0, 7.0)]
+    [(2, 7)]
     >>> open_intervals(Real(0, 1), np.array([0.08, 0.13]), np.array([True, False]))
     [(0.10000000000000002, inf)]
     """

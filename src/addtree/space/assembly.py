@@ -34,13 +34,13 @@ def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter | C
     >>> domains = {"model": Categorical((0, 1)), "n": Integer(1, 4), "C": Real(0, 1), "x": Real(0, 1)}
     >>> parents = {"model": frozenset([None]), "C": frozenset([("model", 1)])}
     >>> print(assemble({**parents, "n": frozenset([None]), "x": frozenset([("n", (2, 4))])}, domains))
-    n: integer 1..4
-    └─ 2..4
-       └─ x: real [0, 1]
     model
     ├─ 0
     └─ 1
        └─ C: real [0, 1]
+    n: integer 1..4
+    └─ 2..4
+       └─ x: real [0, 1]
     """
     root: Parents = frozenset([None])
     single = {name: found if len(found) == 1 else root for name, found in parents.items()}
