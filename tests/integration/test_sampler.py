@@ -300,20 +300,28 @@ def test_the_space_of_a_study_is_the_declared_or_the_inferred_one() -> None:
 
 def test_a_warning_names_each_contradiction_of_a_declared_space(caplog: pytest.LogCaptureFixture) -> None:
     space = Space(
-        model=Choice(a=Space(), b=Space()), kind=Categorical(["u", "v"]), x=Real(0, 1), y=Real(0, 1), n=Integer(1, 3)
+        model=Choice(a=Space(), b=Space()), kind=Categorical(["u", "v"]), x=Real(0, 1), n=Integer(1, 3), k=Integer(1, 3)
     )
 
     def objective(trial: optuna.Trial) -> float:
         trial.suggest_categorical("model", ["b", "a"])
-        trial.suggest_categorical("kind", ["u", "v"])
+        trial.suggest_categorical("kind", ["u", "w"])
+        trial.suggest_float("k", 1, 3)
         return trial.suggest_float("x", 0, 2) + trial.suggest_float("why", 0, 1) + trial.suggest_int("n", 1, 3)
 
     with caplog.at_level(logging.WARNING, "addtree"):
         optimized(objective, 4, space=space, seed=0)
     messages = [record.getMessage() for record in caplog.records if "contradicts the space" in record.getMessage()]
-    assert len(messages) == 3
-    for name, problem in (("model", "in another order"), ("x", "real [0, 1]"), ("why", "not in the declared space")):
-        assert sum(f"{name!r}" in message and problem in message for message in messages) == 1
+    assert len(messages) == 5
+    problems = {
+        "model": "in another order",
+        "kind": "one of 'u', 'v'",
+        "x": "real [0, 1]",
+        "k": "integer 1..3",
+        "why": "not in the declared space",
+    }
+    for name, problem in problems.items():
+        assert sum(f", {name!r} " in message and problem in message for message in messages) == 1
 
 
 def test_categories_in_another_order_than_declared_work() -> None:

@@ -35,9 +35,10 @@ class AddTreeSampler(BaseSampler):
 
     space             the space if it is known; else it is inferred from the trials seen so far
     seed              an int makes a study reproducible (with one worker, in the same order); None draws a seed
-    n_startup_trials  the number of trials that explore the space before the model is used; up to three times as many
-                      if it takes them to see every option. A declared space uses the initial design of `Optimizer`, at
-                      most that long, and one worker then gets the same configurations as from `Optimizer`
+    n_startup_trials  the number of trials that explore the space before the model is used, or fewer if the space is
+                      small. Up to three times that number, every other trial then tries a value that no trial has
+                      tried yet. A declared space uses the initial design of `Optimizer`, at most three times that long,
+                      and one worker then gets the same configurations as from `Optimizer`
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
@@ -184,7 +185,8 @@ class AddTreeSampler(BaseSampler):
     def space(self, study: Study) -> Space | None:
         """The declared space, or else the space that the finished trials of a study show; None if there are none.
 
-        A parameter whose range depends on others appears with a range that covers all ranges that were seen.
+        A range covers the values of all trials: a parameter whose range depends on others, and code that was edited,
+        have several ranges. An option that was removed is still there.
         """
         return self._settings.space if self._settings.space is not None else inferred_space(study)
 
