@@ -76,6 +76,21 @@ def test_a_settled_structure_is_inferred_again_only_if_a_trial_contradicts_it() 
     assert "new" in state.model.translation.distributions
 
 
+def test_an_early_structure_is_reviewed_from_time_to_time() -> None:
+    study = optuna.create_study()
+    study.add_trials([trial(i) for i in range(10)])
+    state = state_of(study)
+    assert state.model is not None
+    reviewed = []
+    for i in range(10):
+        before = state.model.translation
+        study.add_trial(trial(i))
+        state.refresh(study)
+        if state.model.translation is not before:
+            reviewed.append(len(study.trials))
+    assert reviewed == [15, 20]
+
+
 def test_a_study_is_read_once_per_trial() -> None:
     study = optuna.create_study()
     state = StudyState(study, Settings(None, 0, 10))

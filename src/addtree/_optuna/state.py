@@ -25,8 +25,14 @@ from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
 
+_N_EARLY = 10
+"""Up to this number of finished trials, the structure is inferred again after each trial."""
+
 _N_SETTLED = 30
 """After this number of finished trials, the structure is inferred again only if a new trial contradicts it."""
+
+_REVIEW_CYCLE = 5
+"""In between, it is also inferred again at every multiple of this number: others may explain the trials better now."""
 
 
 class StudyState:
@@ -90,7 +96,8 @@ class StudyState:
         finished = self.history.finished
         if not finished:
             return None
-        if self.model is not None and len(finished) > _N_SETTLED:
+        n = len(finished)
+        if self.model is not None and (n > _N_SETTLED or (n > _N_EARLY and n % _REVIEW_CYCLE)):
             current = self.model.translation
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
