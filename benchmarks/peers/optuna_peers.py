@@ -10,6 +10,7 @@ import optuna
 
 from addtree import Space
 from addtree._types import Config
+from addtree.optuna import AddTreeSampler
 from addtree.paper.baselines.flat import active_part
 from addtree.study.task import suggest_config, suggest_parameter
 
@@ -59,6 +60,11 @@ def gp(space: Space, seed: int) -> Study:
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler if the user flattens the space by hand."""
     return Study(space, make_sampler("GPSampler", seed=seed), flat=True)
+
+
+def addtree_define_by_run(space: Space, seed: int) -> Study:
+    """AddTreeSampler as a user meets it: it is not told the space."""
+    return Study(space, AddTreeSampler(seed=seed))
 
 
 def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
