@@ -47,6 +47,8 @@ VARIANTS: dict[str, Settings] = {
     "no turns for neglected branches": with_policy(neglected=False),
     "one visit to an option": replace(DEFAULT, design=DesignSettings(visits=1)),
     "fitted at every observation": replace(DEFAULT, fit=FitSettings(growth=10**9)),
+    "posterior of 256 rows": replace(DEFAULT, fit=FitSettings(max_rows=256)),
+    "posterior of 2000 rows": replace(DEFAULT, fit=FitSettings(max_rows=2000)),
     "fresh starts half as often": replace(DEFAULT, fit=FitSettings(fresh_growth=2)),
     "no trends": with_priors(trend=log_prior(1e-5, 0.1, 0.1)),
     "main terms long and large, no trends": with_priors(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, overload
 
@@ -185,7 +186,7 @@ class Optimizer:
             row = self._design_row(elsewhere, restriction, rng)
             if self._encoding.keys(row[None])[0] not in taken:
                 return row, surrogate
-        elif self._log.done:
+        elif self._log.has_value:
             return self._search(turn, elsewhere, restriction)
         found = new_row(self._encoding, taken, restriction, rng)
         return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
@@ -224,6 +225,27 @@ class Optimizer:
             return np.asarray(planned)
         X = np.array(known).reshape(len(known), self._encoding.n_columns)
         return next_row(self._encoding, X, rng, restriction)
+
+    @property
+    @synchronized
+    def learned(self) -> dict[str, Any] | None:
+        """The hyperparameters and the numbers of values they were learned from, for JSON; None before a fit."""
+        return None if self._surrogate is None else self._surrogate.to_dict()
+
+    @synchronized
+    def learn_from(self, fetch: Callable[[], Mapping[str, Any] | None]) -> None:
+        """If the next suggestion would fit the model, look first whether another optimizer has done so.
+
+        fetch  returns what `learned` is there, or None. The other one has the same space and options, and knows about
+               the same values. What cannot have been learned so is ignored
+        """
+        known, told = self._surrogate, len(self._log.told)
+        if not self._log.has_value or (known is not None and not known.is_due(told)):
+            return
+        found = fetch()
+        if found is not None and (known is None or found["n"] > known.n_fitted):
+            with suppress(ValueError):
+                self._use({**found, "n": min(found["n"], told), "n_fresh": min(found["n_fresh"], told)}, exact=False)
 
     def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
         """The model, fitted again if that is due."""
@@ -360,23 +382,18 @@ class Optimizer:
         options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
         with _save_format.refusing_damage(path):
             optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
-            optimizer._restore_trials(state)
+            optimizer._log = TrialLog.from_dict(state, optimizer._encoding)
+            optimizer._asks = int(state["asks"])
         with _save_format.leaving_out_damage(path):
-            optimizer._restore_model(state)
+            _save_schema.check_model(state)
+            if state["model"] is not None:
+                optimizer._use(state["model"], exact=True)
         return optimizer
 
-    def _restore_trials(self, state: Mapping[str, Any]) -> None:
-        """Take over the trials of a checked state; any exception means that one does not fit the space."""
-        self._log = TrialLog.from_dict(state, self._encoding)
-        self._asks = int(state["asks"])
-
     @one_blas_thread()
-    def _restore_model(self, state: Mapping[str, Any]) -> None:
-        """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
-        _save_schema.check_model(state)
-        model = state["model"]
-        if model is not None:
-            data = self._log.observations(model["n"], maximize=self.maximize)
-            self._surrogate = Surrogate.from_dict(
-                model, self._specification, self._kernel, data, settings=self._fit_settings
-            )
+    def _use(self, learned: Mapping[str, Any], *, exact: bool) -> None:
+        """Take over what was learned from the first trials told, or a ValueError (see `Surrogate.from_dict`)."""
+        data, settings = self._log.observations(learned["n"], maximize=self.maximize), self._fit_settings
+        self._surrogate = Surrogate.from_dict(
+            learned, self._specification, self._kernel, data, settings=settings, exact=exact
+        )

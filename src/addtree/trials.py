@@ -93,7 +93,6 @@ class TrialLog:
 
     run        the id of the run, which its trials carry
     told       ids of the trials with a result, in the order they were told
-    taken      keys of the rows of all trials
     forgotten  ids of the trials that were removed; no later trial has such an id
     """
 
@@ -101,10 +100,13 @@ class TrialLog:
         self._encoding = encoding
         self.run = os.urandom(8).hex()
         self.told: list[int] = []
-        self.taken: set[bytes] = set()
         self.forgotten: set[int] = set()
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
+        self._taken: set[bytes] = set()
+        self._new_rows: list[Array] = []  # Rows whose keys are not in `_taken` yet.
+        # Rows, values (NaN if failed) and standard errors of the first trials told.
+        self._results = np.empty((0, encoding.n_columns)), np.empty(0), np.empty(0)
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -113,6 +115,19 @@ class TrialLog:
     def all(self) -> list[Trial]:
         """Every trial, by id."""
         return list(self._trials.values())
+
+    @property
+    def taken(self) -> set[bytes]:
+        """The keys of the rows of all trials."""
+        if self._new_rows:
+            self._taken.update(self._encoding.keys(np.array(self._new_rows)))
+            self._new_rows.clear()
+        return self._taken
+
+    @property
+    def has_value(self) -> bool:
+        """Whether any trial has a value."""
+        return any(self._trials[i].state == "done" for i in self.told)
 
     @property
     def done(self) -> list[Trial]:
@@ -134,16 +149,15 @@ class TrialLog:
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
-        row = self._encoding.encode([trial.config])
-        self._rows[trial.id] = row[0]
-        self.taken.update(self._encoding.keys(row))
+        self._rows[trial.id] = row = self._encoding.encode_valid([trial.config])[0]
+        self._new_rows.append(row)
         return trial
 
     def forget(self, trial: Trial) -> None:
         """Remove a pending trial."""
         del self._trials[trial.id], self._rows[trial.id]
         self.forgotten.add(trial.id)
-        self.taken = set(self._encoding.keys(np.array(self.rows))) if self._rows else set()
+        self._taken, self._new_rows = set(), self.rows
 
     def tell(
         self, trial: Trial, value: float | None, std: float | None = None, evaluation: Evaluation | None = None
@@ -185,13 +199,22 @@ class TrialLog:
 
     def observations(self, n: int | None = None, *, maximize: bool) -> Observations:
         """The first n values told (by default all), to be minimised. A failed trial counts as the worst of them."""
-        told = [self._trials[i] for i in self.told[:n]]
-        X = np.array([self._rows[trial.id] for trial in told])
+        X, y, std = (part[:n] for part in self._told_results())
         sign = -1.0 if maximize else 1.0  # the one place where maximisation becomes minimisation
-        y = np.array([np.nan if trial.value is None else sign * trial.value for trial in told])
-        y = np.clip(y, -_HUGE, _HUGE)
+        y = np.clip(sign * y, -_HUGE, _HUGE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
-        return Observations(X, np.where(np.isnan(y), worst, y), np.array([trial.std or 0.0 for trial in told]))
+        return Observations(X, np.where(np.isnan(y), worst, y), std)
+
+    def _told_results(self) -> tuple[Array, Array, Array]:
+        """Rows, values (NaN if failed) and standard errors of all trials told. What was told never changes."""
+        new = [self._trials[i] for i in self.told[len(self._results[1]) :]]
+        if new:
+            X = np.array([self._rows[trial.id] for trial in new])
+            y = np.array([np.nan if trial.value is None else trial.value for trial in new])
+            std = np.array([trial.std or 0.0 for trial in new])
+            old = self._results
+            self._results = np.concatenate([old[0], X]), np.concatenate([old[1], y]), np.concatenate([old[2], std])
+        return self._results
 
     def best(self, among: Collection[int] | None = None, *, maximize: bool) -> Trial:
         """The trial with the best value, among those with these ids or all; of several, the first asked for."""

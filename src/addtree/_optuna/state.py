@@ -17,6 +17,7 @@ from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import TrialHistory, exact_params
 from addtree.space.parameters import Real
@@ -73,7 +74,8 @@ class StudyState:
         if translation is None or not translation.space.variables:
             self.model = None
         elif self.model is None:
-            self.model = StudyModel(translation, self.history, self._settings, sign=self._sign)
+            shared = SharedFit(self._storage, self._study_id)
+            self.model = StudyModel(translation, self.history, self._settings, sign=self._sign, shared=shared)
         else:
             self.model.retranslate(translation)
 
@@ -116,14 +118,14 @@ class StudyState:
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
         variables = self.model.translation.space.variables
-        trials = (*self.history.finished, *self.history.unfinished)
         for name, value in params.items():
             domain = variables.get(name)
             if name in fixed or not isinstance(domain, Real) or domain.step is not None:
                 continue
             # A position in a dynamic range is not a float: it may decode to an integer.
             is_inside = isinstance(value, float) and domain.low < value < domain.high
-            if is_inside and all(trial.params.get(name) != value for trial in trials):
+            is_old = value in self.history.counts.get(name, {})  # The internal representation of a float is itself.
+            if is_inside and not is_old and all(t.params.get(name) != value for t in self.history.unfinished):
                 return False
         return True
 

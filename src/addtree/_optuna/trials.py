@@ -24,8 +24,10 @@ LOST = "addtree:lost"
 STD = "addtree:std"
 """User attribute of a trial: the standard error of its value, if that is known."""
 
+PIECE_LENGTH = 2045
+"""Every storage can hold this number of characters in one attribute."""
+
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
-_PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
 
 
 # ---------------------------------------------------------------------- what was suggested
@@ -40,8 +42,8 @@ def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
         text = json.dumps(params)
     except TypeError:
         return
-    for i, start in enumerate(range(0, len(text), _PIECE_LENGTH)):
-        piece = text[start : start + _PIECE_LENGTH]
+    for i, start in enumerate(range(0, len(text), PIECE_LENGTH)):
+        piece = text[start : start + PIECE_LENGTH]
         study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTED}:{i}", piece)
 
 
