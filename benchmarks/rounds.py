@@ -78,7 +78,7 @@ def run(method: str, task: str, seed: int, size: int, budget: int) -> list[float
 
 def report(found: Mapping[tuple[str, str, int], list[float]], size: int, budget: int) -> None:
     """Print the table."""
-    names, methods, seeds = (list(dict.fromkeys(key[i] for key in found)) for i in (1, 0, 2))
+    methods, names, seeds = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
     marks = range(min(size, budget), budget + 1, size)
     regret: dict[Any, Any] = {method: [] for method in methods}
     for task in names:

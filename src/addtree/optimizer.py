@@ -17,6 +17,7 @@ from addtree._settings import Settings as Settings
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import OptionError
+from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
@@ -233,19 +234,21 @@ class Optimizer:
         return None if self._surrogate is None else self._surrogate.to_dict()
 
     @synchronized
-    def learn_from(self, fetch: Callable[[], Mapping[str, Any] | None]) -> None:
+    def learn_from(self, fetch: Callable[[], Mapping[str, Any] | None], *, max_rows: int | None = None) -> None:
         """If the next suggestion would fit the model, look first whether another optimizer has done so.
 
-        fetch  returns what `learned` is there, or None. The other one has the same space and options, and knows about
-               the same values. What cannot have been learned so is ignored
+        fetch     returns what `learned` is there, or None. The other one has the same space and options, and knows
+                  about the same values. What cannot have been learned so is ignored
+        max_rows  values that the model uses from then on, at most
         """
         known, told = self._surrogate, len(self._log.told)
         if not self._log.has_value or (known is not None and not known.is_due(told)):
             return
-        found = fetch()
-        if found is not None and (known is None or found["n"] > known.n_fitted):
+        if (found := fetch()) is not None and (known is None or found["n"] > known.n_fitted):
+            settings = replace(self._fit_settings, max_rows=max_rows) if max_rows else self._fit_settings
+            found = {"theta": found["theta"], **{key: min(found[key], told) for key in ("n", "n_fresh")}}
             with suppress(ValueError):
-                self._use({**found, "n": min(found["n"], told), "n_fresh": min(found["n_fresh"], told)}, exact=False)
+                self._use(found, settings, exact=False)
 
     def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
         """The model, fitted again if that is due."""
@@ -387,13 +390,11 @@ class Optimizer:
         with _save_format.leaving_out_damage(path):
             _save_schema.check_model(state)
             if state["model"] is not None:
-                optimizer._use(state["model"], exact=True)
+                optimizer._use(state["model"], optimizer._fit_settings, exact=True)
         return optimizer
 
     @one_blas_thread()
-    def _use(self, learned: Mapping[str, Any], *, exact: bool) -> None:
+    def _use(self, learned: Mapping[str, Any], settings: FitSettings, *, exact: bool) -> None:
         """Take over what was learned from the first trials told, or a ValueError (see `Surrogate.from_dict`)."""
-        data, settings = self._log.observations(learned["n"], maximize=self.maximize), self._fit_settings
-        self._surrogate = Surrogate.from_dict(
-            learned, self._specification, self._kernel, data, settings=settings, exact=exact
-        )
+        data, spec = self._log.observations(learned["n"], maximize=self.maximize), self._specification
+        self._surrogate = Surrogate.from_dict(learned, spec, self._kernel, data, settings=settings, exact=exact)

@@ -37,6 +37,13 @@ _log = logging.getLogger("addtree")
 _MAX_REPEATS = 5
 """A suggestion is made at most this often if its positions stand for the values of another trial."""
 
+_CROWD = 8
+"""Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
+
+_CROWD_ROWS = 500
+"""In a crowd, the model that a worker takes over from another one uses at most this many trials, so that the cost of a
+suggestion stays the same from then on (`python -m benchmarks.workers reads`)."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -171,7 +178,8 @@ class StudyModel:
         """The configuration that the model suggests. A fit that another worker did is not done again."""
         optimizer, shared, space = self._optimizer, self._shared, self.translation.space
         if shared is not None:
-            optimizer.learn_from(lambda: shared.read(space))
+            max_rows = _CROWD_ROWS if len(pending) >= _CROWD else None
+            optimizer.learn_from(lambda: shared.read(space), max_rows=max_rows)
         before = optimizer.learned
         turn = number + 1  # `Optimizer.ask` counts from 1.
         config = optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)

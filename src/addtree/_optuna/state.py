@@ -48,6 +48,7 @@ class StudyState:
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
+        self._checked: dict[str, BaseDistribution] = {}  # The last distribution of each parameter that was checked.
         self._translate([])
 
     def belongs_to(self, study: Study) -> bool:
@@ -83,7 +84,9 @@ class StudyState:
         if self._settings.space is not None:
             declared = Declared(self._settings.space, self.history.distributions)
             for trial in new:
-                for name, problem in declared.contradictions(trial.distributions):
+                unchecked = {n: d for n, d in trial.distributions.items() if not _are_same(d, self._checked.get(n))}
+                self._checked.update(unchecked)
+                for name, problem in declared.contradictions(unchecked):
                     self._warn(
                         name, f"the objective contradicts the space: in trial {trial.number}, {name!r} {problem}"
                     )
@@ -175,6 +178,11 @@ class StudyState:
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def _are_same(one: BaseDistribution, other: BaseDistribution | None) -> bool:
+    """Whether two distributions are the same; much faster than Optuna's comparison, because most of them are."""
+    return type(one) is type(other) and vars(one) == vars(other)
 
 
 def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:

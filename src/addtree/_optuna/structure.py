@@ -110,7 +110,7 @@ class _Search:
         self.gates = {index[name]: gate for name, gate in gates.items() if name in index}
         self.pairs = [(g, int(value)) for g in sorted(self.seen) for value in self.seen[g]]
         self.gate = np.array([g for g, _ in self.pairs], dtype=int)
-        self.S = np.array([self.C[:, g] == value for g, value in self.pairs], dtype=bool).reshape(-1, n).T
+        self.S = np.array([self.C[:, g] == value for g, value in self.pairs], dtype=bool).reshape(len(self.pairs), n).T
 
     def windows(self, r: int) -> Iterator[Mask]:
         """All trials, those since the first one with parameter r, and those until the last one with it."""

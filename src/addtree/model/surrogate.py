@@ -112,7 +112,7 @@ class Surrogate:
     def expect(self, X: Array) -> Surrogate:
         """The same with rows X that are still being evaluated, each at its present mean."""
         rows = self.kernel.rows(X)
-        return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
+        return replace(self, posterior=self.posterior.condition(rows, self.posterior.mean(rows)))
 
     def with_data(self, data: Observations, *, theta: Array | None = None) -> Surrogate:
         """The same standardisation and θ, or another θ, with other observations instead of the present ones.
