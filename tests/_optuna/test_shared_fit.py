@@ -8,7 +8,7 @@ import numpy as np
 import optuna
 import pytest
 
-from addtree import Choice, Real, Space
+from addtree import Choice, Optimizer, Real, Space
 from addtree._optuna.shared_fit import FIT, SharedFit
 from addtree.optuna import AddTreeSampler
 
@@ -133,3 +133,33 @@ def test_a_long_fit_is_not_stored() -> None:
     assert stored(study) is None
     shared.write(SPACE, {"n": 60, "n_fresh": 60, "theta": [-27.12345] * 50})
     assert len(stored(study)["theta"]) == 50
+
+
+def test_a_model_that_is_taken_over_can_be_limited_to_some_rows() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (Optimizer(SPACE, seed=0) for _ in range(2))
+    for config in [SPACE.sample(rng) for _ in range(60)]:
+        for optimizer in (first, second):
+            optimizer.tell(config, config["x"])
+    first.suggest(61, keep_fit=True)
+    second.learn_from(lambda: first.learned, max_rows=30)
+    assert first._surrogate is not None
+    assert second._surrogate is not None
+    assert len(first._surrogate.posterior.z) == 60
+    assert len(second._surrogate.posterior.z) == 30
+    assert second.learned == first.learned
+
+
+def test_nothing_is_fetched_before_a_fit_is_due() -> None:
+    rng, fetched = np.random.default_rng(0), []
+    optimizer = Optimizer(SPACE, seed=0)
+    optimizer.learn_from(lambda: fetched.append("without values"))  # type: ignore[func-returns-value]
+    for config in [SPACE.sample(rng) for _ in range(60)]:
+        optimizer.tell(config, config["x"])
+    optimizer.suggest(61, keep_fit=True)
+    optimizer.learn_from(lambda: fetched.append("fitted"))  # type: ignore[func-returns-value]
+    assert fetched == []
+    for config in [SPACE.sample(rng) for _ in range(10)]:
+        optimizer.tell(config, config["x"])
+    optimizer.learn_from(lambda: fetched.append("due"))  # type: ignore[func-returns-value]
+    assert fetched == ["due"]
