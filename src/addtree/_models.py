@@ -33,6 +33,10 @@ class Models:
     values: tuple[Surrogate, ...]
     success: SuccessModel | None = None
 
+    def is_due(self, n: int) -> bool:
+        """Whether any surrogate should be fitted again now that there are n observations."""
+        return any(surrogate.is_due(n) for surrogate in self.values)
+
     def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
         values = tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True))
@@ -102,7 +106,7 @@ class Learning:
             return Models(
                 tuple(Surrogate.fit(spec, self.kernel, own, settings=self.settings, rng=rng) for spec, own in parts)
             )
-        if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
+        if not models.is_due(len(data[0])):
             return models
         data = self.informed(data)
         return replace(
@@ -120,15 +124,17 @@ class Learning:
         last = None if models is None else models.success
         return SuccessModel.fit(self.success_kernel, X, succeeded, settings=self.success_settings, last=last)
 
-    def from_dict(self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations]) -> Models:
+    def from_dict(
+        self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations], *, exact: bool = True
+    ) -> Models:
         """The models that `Models.to_dict` described, and the observations that they were learned from.
 
-        Raises ValueError if no fit of these observations can have given the form.
+        Raises ValueError if no fit of these observations can have given the form (see `Surrogate.from_dict`).
         """
         parts = zip(form, self.specifications, self.informed(data), strict=True)
         return Models(
             tuple(
-                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings)
+                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings, exact=exact)
                 for own, spec, observed in parts
             )
         )
