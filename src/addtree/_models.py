@@ -10,6 +10,7 @@ import numpy as np
 
 from addtree._goals import Goals
 from addtree._prediction import conditioned
+from addtree._settings import Settings
 from addtree._types import Array, Mask
 from addtree.model.fit import FitSettings
 from addtree.model.kernel import Kernel
@@ -19,6 +20,7 @@ from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
 from addtree.model.transfer import EarlierTasks
 from addtree.search.multiobjective import Posteriors
+from addtree.space.encoding import Encoding
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,17 @@ class Learning:
     success_kernel: Kernel
     success_settings: SuccessSettings
     earlier: EarlierTasks | None = None
+
+    @classmethod
+    def of(cls, encoding: Encoding, goals: Goals, covariance: str, inference: str, settings: Settings) -> Learning:
+        """How the values of these goals are learned on a space, without earlier tasks."""
+        specifications = tuple(
+            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
+            for name in goals.names
+        )
+        fit = settings.mle_fit if inference == "mle" else settings.fit
+        success_kernel = Specification().make_kernel(encoding)
+        return cls(specifications, specifications[0].make_kernel(encoding), fit, success_kernel, settings.success)
 
     def informed(self, data: Sequence[Observations]) -> Sequence[Observations]:
         """The observations of all values with what is known from earlier tasks."""

@@ -25,7 +25,6 @@ from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 from addtree.trials import TrialLog
 
-
 _MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
 _SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
 

@@ -20,7 +20,6 @@ from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
-from addtree.model.specification import Specification
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
@@ -94,17 +93,10 @@ class Optimizer:
         self.space = check_space(space)
         seed = checked_seed(seed)
         encoding = space.encoding
-        specifications = tuple(
-            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
-            for name in goals.names
-        )
-        fit = settings.mle_fit if inference == "mle" else settings.fit
-        kernel = specifications[0].make_kernel(encoding)
+        learning = Learning.of(encoding, goals, covariance, inference, settings)
         self._tasks = _history.adapt(_history.read_for(goals, history), encoding)
-        earlier = _history.learn(self._tasks, encoding, specifications[0], kernel, settings.transfer)
-        portfolio = _history.portfolio(earlier, encoding)
-        success_kernel = Specification().make_kernel(encoding)
-        learning = Learning(specifications, kernel, fit, success_kernel, settings.success, earlier)
+        earlier = _history.learn(self._tasks, encoding, learning.specifications[0], learning.kernel, settings.transfer)
+        portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
