@@ -168,8 +168,8 @@ def join(url: str, started: float) -> None:
     each = (time.process_time() - steady) / _STEADY
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     print(
-        f"{url.rsplit('.', 1)[1]:8s} first trial after {ready:.1f} s ({steady:.1f} s of CPU time with imports), "
-        f"later ones {1000 * each:.0f} ms of processor time each, {megabytes:.0f} MB",
+        f"{url.rsplit('.', 1)[1]:8s} first trial after {ready:.1f} s ({steady:.1f} s of processor time, imports "
+        f"included), later ones {1000 * each:.0f} ms of processor time each, {megabytes:.0f} MB",
         flush=True,
     )
 
