@@ -10,6 +10,7 @@ import optuna
 
 from addtree import Space
 from addtree._types import Config
+from addtree.optuna import AddTreeSampler
 from addtree.paper.baselines.flat import active_part
 from addtree.study.task import suggest_config, suggest_parameter
 
@@ -23,6 +24,10 @@ class Study:
         self._space, self._flat = space, flat
         self._study = optuna.create_study(sampler=sampler)
         self._trial: Any = None
+
+    def enqueue(self, config: Config) -> None:
+        """Evaluate a configuration before the sampler is asked."""
+        self._study.enqueue_trial(dict(config))
 
     def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
@@ -55,6 +60,11 @@ def gp(space: Space, seed: int) -> Study:
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler if the user flattens the space by hand."""
     return Study(space, make_sampler("GPSampler", seed=seed), flat=True)
+
+
+def addtree_define_by_run(space: Space, seed: int) -> Study:
+    """AddTreeSampler as a user meets it: it is not told the space."""
+    return Study(space, AddTreeSampler(seed=seed))
 
 
 def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:

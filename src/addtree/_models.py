@@ -17,6 +17,7 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
+from addtree.model.transfer import EarlierTasks
 from addtree.search.multiobjective import Posteriors
 
 
@@ -78,6 +79,7 @@ class Learning:
     specifications    one for each objective and constraint
     success_kernel    the kernel of the model of success
     success_settings  how that model is learned
+    earlier           what is known about the first objective from earlier tasks; None if there are none
     """
 
     specifications: tuple[Specification, ...]
@@ -85,16 +87,24 @@ class Learning:
     settings: FitSettings
     success_kernel: Kernel
     success_settings: SuccessSettings
+    earlier: EarlierTasks | None = None
+
+    def informed(self, data: Sequence[Observations]) -> Sequence[Observations]:
+        """The observations of all values with what is known from earlier tasks."""
+        if self.earlier is None:
+            return data
+        return (replace(data[0], prior_mean=self.earlier.prior_mean(data[0])), *data[1:])
 
     def fitted(self, models: Models | None, data: Sequence[Observations], rng: np.random.Generator) -> Models:
         """The models, fitted again where that is due."""
         if models is None:
-            parts = zip(self.specifications, data, strict=True)
+            parts = zip(self.specifications, self.informed(data), strict=True)
             return Models(
                 tuple(Surrogate.fit(spec, self.kernel, own, settings=self.settings, rng=rng) for spec, own in parts)
             )
         if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
             return models
+        data = self.informed(data)
         return replace(
             models,
             values=tuple(
@@ -115,7 +125,7 @@ class Learning:
 
         Raises ValueError if no fit of these observations can have given the form.
         """
-        parts = zip(form, self.specifications, data, strict=True)
+        parts = zip(form, self.specifications, self.informed(data), strict=True)
         return Models(
             tuple(
                 Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings)

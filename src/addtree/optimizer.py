@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from addtree import _display, _prediction, _save_format, _save_schema
+from addtree import _display, _history, _prediction, _save_format, _save_schema
 from addtree._goals import Bounds, Goals, Noise
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
@@ -57,10 +57,14 @@ class Optimizer:
     reference_point
                  with several objectives, the worst values that are of interest, a dict by name; by default slightly
                  worse than the front
-    n_initial    size of the initial design: this many trials have a result before the model is used
+    n_initial    size of the initial design: this many trials have a result before the model is used. With a history,
+                 only some of its rows are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
+    history      earlier studies of related problems: optimizers, paths of files that `save` wrote, Optuna studies, or
+                 lists of (config, value). Pairs have the direction of this optimizer, the others carry their own.
+                 Spaces may differ. A few configurations that were good before are asked after the initial ones
     settings     for experiments with the model and the search; not part of the stable interface
 
     Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
@@ -82,6 +86,7 @@ class Optimizer:
         reference_point: Mapping[str, float] | None = None,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
         settings: Settings | None = None,
     ) -> None:
         goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
@@ -100,7 +105,11 @@ class Optimizer:
         )
         fit = settings.mle_fit if inference == "mle" else settings.fit
         kernel = specifications[0].make_kernel(encoding)
-        learning = Learning(specifications, kernel, fit, Specification().make_kernel(encoding), settings.success)
+        self._tasks = _history.adapt(_history.read_for(goals, history), encoding)
+        earlier = _history.learn(self._tasks, encoding, specifications[0], kernel, settings.transfer)
+        portfolio = _history.portfolio(earlier, encoding)
+        success_kernel = Specification().make_kernel(encoding)
+        learning = Learning(specifications, kernel, fit, success_kernel, settings.success, earlier)
         max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
@@ -108,7 +117,7 @@ class Optimizer:
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
         self._suggester = Suggester(encoding, goals, learning, policy, design, seed)
-        self._initial = read_initial(encoding, initial)  # those that were not asked yet
+        self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
         self._log = TrialLog(encoding, goals)
         self._asks = 0
         self._models: Models | None = None
@@ -338,6 +347,7 @@ class Optimizer:
             "space": self.space.to_dict(),
             **self.options,
             "initial": [dict(restriction.values) for restriction in self._initial],
+            "history": [task.to_dict() for task in self._tasks],
             "asks": self._asks,
             **self._log.to_dict(),
             "models": None if self._models is None else self._models.to_dict(),
@@ -349,7 +359,10 @@ class Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
         with _save_format.refusing_damage(path):
-            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in _save_schema.OPTIONS})
+            history = [_history.Task.from_dict(form) for form in state["history"]]
+            options = {key: state[key] for key in _save_schema.OPTIONS if key != "initial"}
+            optimizer = cls(Space.from_dict(state["space"]), history=history, **options)
+            optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])
             optimizer._restore_trials(state)
         with _save_format.leaving_out_damage(path):
             optimizer._restore_model(state)

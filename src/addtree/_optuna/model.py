@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import Task, read_history
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
@@ -44,6 +45,7 @@ class Settings:
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
     noise             the standard deviation of repeated evaluations; None to learn it; by number for several objectives
+    history           earlier studies, in the values of trials; pairs have the direction of the study
     """
 
     space: Space | None
@@ -51,6 +53,11 @@ class Settings:
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
     noise: float | Mapping[int, float] | None = None
+    history: tuple[Any, ...] = ()
+
+    def tasks(self, goals: StudyGoals) -> tuple[Task, ...]:
+        """The earlier studies of a study with these goals."""
+        return read_history(self.history, maximize=goals.maximize[0])
 
 
 class StudyModel:
@@ -76,14 +83,18 @@ class StudyModel:
     def _restart(self) -> None:
         space, n_startup = self.translation.space, self._settings.n_startup_trials
         encoding = space.encoding
+        size, most = DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup
         if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
-            n_initial, n_design = 1, n_startup
+            n_initial, self._startup = 1, StartupDesign(encoding, min(size, n_startup), most)
         else:
-            n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
+            n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
         options = self._goals.options(self._settings.noise)
-        self._optimizer = Optimizer(space, seed=self._settings.seed, n_initial=max(n_initial, 1), **options)
+        read = self._settings.tasks(self._goals)
+        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
+        self._optimizer = Optimizer(
+            space, seed=self._settings.seed, n_initial=max(n_initial, 1), history=tasks, **options
+        )
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
-        self._startup = StartupDesign(encoding, n_design)
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
@@ -141,17 +152,20 @@ class StudyModel:
         """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
         pending = self.pending(except_for=number)
         params: dict[str, Any] = {}
+        agreeing = self.translation.restricted(restriction)
         for _ in range(_MAX_REPEATS):
-            config = self._startup.suggest(pending, rng, restriction)
+            config = self._startup.suggest(pending, rng, agreeing)
             if config is None:
                 turn = number + 1  # `Optimizer.ask` counts from 1.
-                config = self._optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
+                probed = self._startup.probe(pending, agreeing) if restriction is None else None
+                fixed = agreeing if probed is None else self.translation.restricted(probed)
+                config = self._optimizer.suggest(turn, pending=pending, fixed=fixed, keep_fit=True)
             params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break
             pending = [*pending, config]
         else:
-            if restriction is None:  # Where no position matters, the model may go on to ask for positions.
+            if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
                 params = self.translation.params(self.translation.space.sample(rng))
         return params
 

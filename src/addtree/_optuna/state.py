@@ -11,6 +11,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from addtree._history import best_configs
 from addtree._optuna.codec import Declared, Translation, narrow_type
 from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
@@ -19,13 +20,20 @@ from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
+from addtree.errors import ConfigError
 from addtree.space.parameters import Real
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
 
+_N_EARLY = 10
+"""Up to this number of finished trials, the structure is inferred again after each trial."""
+
 _N_SETTLED = 30
 """After this number of finished trials, the structure is inferred again only if a new trial contradicts it."""
+
+_REVIEW_CYCLE = 5
+"""In between, it is also inferred again at every multiple of this number: others may explain the trials better now."""
 
 
 class StudyState:
@@ -43,7 +51,9 @@ class StudyState:
         self._goals = StudyGoals.of(study)
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
-        self.initial = InitialConfigs(settings.initial)
+        # The portfolio of `Optimizer` needs a space. Without one, the best of each earlier study takes its place.
+        best = best_configs(settings.tasks(self._goals)) if settings.space is None else ()
+        self.initial = InitialConfigs((*settings.initial, *best))
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
@@ -79,7 +89,7 @@ class StudyState:
 
     def _translation(self, new: list[FrozenTrial]) -> Translation | None:
         if self._settings.space is not None:
-            declared = Declared(self._settings.space, self.history.distributions)
+            declared = Declared(self._settings.space)
             for trial in new:
                 for name, problem in declared.contradictions(trial.distributions):
                     self._warn(
@@ -89,16 +99,12 @@ class StudyState:
         finished = self.history.finished
         if not finished:
             return None
-        if self.model is not None and len(finished) > _N_SETTLED:
+        n = len(finished)
+        if self.model is not None and (n > _N_SETTLED or (n > _N_EARLY and n % _REVIEW_CYCLE)):
             current = self.model.translation
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
-        inferred = Inferred(sorted(finished, key=lambda trial: trial.number))
-        for name, n in inferred.narrowed.items():
-            self._warn(
-                name, f"{n} trials have {name!r} outside of its present range; they count at the nearest end of it"
-            )
-        return inferred
+        return Inferred(sorted(finished, key=lambda trial: trial.number))
 
     def _warn(self, name: str, message: str) -> None:
         """Log a warning, one for each parameter."""
@@ -127,6 +133,11 @@ class StudyState:
                 return False
         return True
 
+    def recall(self, trial: FrozenTrial) -> None:
+        """Read the suggestion for a trial if it is not known, as after work on another study."""
+        if trial.number not in self.suggestions and (suggested := self.history.published(trial)):
+            self.suggestions[trial.number] = suggested
+
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
         if self.model is not None and trial.params and name in self.model.translation.space.variables:
@@ -134,14 +145,14 @@ class StudyState:
             self.suggestions[trial.number] = {**self.suggestions.get(trial.number, {}), **found}
 
     def decode(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
-        """The value of a suggested parameter in the range that the objective asks for; None if there is none.
+        """The value of a suggested parameter in the range that the objective asks for, or a ConfigError without one.
 
         A position becomes the value at that position. A value outside of the range keeps its position instead of being
         clipped. If another trial has the same parameters already, the nearest free value of a grid is taken.
         """
         suggested, d = self.suggestions.get(trial.number, {}), narrow_type(distribution)
         if name not in suggested:
-            return None
+            raise ConfigError(f"parameter {name!r} was not suggested")
         position = suggested_position(suggested[name])
         if isinstance(d, CategoricalDistribution):
             return nearest_value(d, suggested[name])

@@ -83,6 +83,7 @@ class Objective:
         self.kernel = kernel = gram.kernel
         self._T, self._S = len(kernel.terms), kernel.n_scales
         self._likelihood = Likelihood(gram)
+        self._mean = 0.0 if data.prior_mean is None else data.prior_mean.value(gram.rows)
         transform = make_transform(specification, data.y)
         self._s = transform.standardise(data.y)
         # The variance told with each value, on the standardised scale, and the slope of its logarithm by the power.
@@ -126,9 +127,10 @@ class Objective:
             told = told * np.exp((theta[-1] - 1.0) * self._told_slope)
         hyper = unpack(theta, self.kernel)
         try:
-            value, by_a, by_l, by_noise, by_z = self._likelihood.value_and_gradient(hyper, z, hyper.noise + told)
+            found = self._likelihood.value_and_gradient(hyper, z - self._mean, hyper.noise + told)
         except np.linalg.LinAlgError:
             return _IMPOSSIBLE, np.zeros_like(theta)
+        value, by_a, by_l, by_noise, by_z = found
         by_power = 0.0 if dz is None else by_power + float(by_z @ dz + by_noise @ (told * self._told_slope))
         gradient = -np.concatenate([by_a, by_l, [hyper.noise * float(np.sum(by_noise)), by_power]])
         value = -value - log_jacobian

@@ -96,7 +96,7 @@ class Surrogate:
         whole = gram if len(gram.rows) == len(kept) else None
         rows = kernel.rows(kept.X) if whole is None else whole.rows
         z, noise = _scaled(transform, hyper, kept)
-        posterior = Posterior.from_data(kernel, hyper, rows, z, noise=noise, gram=whole)
+        posterior = Posterior.from_data(kernel, hyper, rows, z, noise=noise, gram=whole, prior_mean=data.prior_mean)
         return cls(specification, settings, theta, transform, posterior, len(data), n_fresh)
 
     @property
@@ -129,7 +129,8 @@ class Surrogate:
         theta = self.theta if theta is None else theta
         transform, hyper = self.transform.with_power(float(theta[-1])), unpack(theta, self.kernel)
         z, noise = _scaled(transform, hyper, data)
-        posterior = Posterior.from_data(self.kernel, hyper, self.kernel.rows(data.X), z, noise=noise)
+        rows, prior_mean = self.kernel.rows(data.X), data.prior_mean
+        posterior = Posterior.from_data(self.kernel, hyper, rows, z, noise=noise, prior_mean=prior_mean)
         return replace(self, theta=theta, transform=transform, posterior=posterior)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
