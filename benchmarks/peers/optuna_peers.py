@@ -68,8 +68,9 @@ def addtree_define_by_run(space: Space, seed: int) -> Study:
 
 
 def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
-    """A sampler of Optuna by its name, without a warning that it is experimental."""
+    """A sampler of Optuna by its name, without warnings that it is experimental or deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        warnings.simplefilter("ignore", FutureWarning)  # Optuna 5 deprecates constraints_func.
         sampler: optuna.samplers.BaseSampler = getattr(optuna.samplers, name)(**options)
         return sampler
