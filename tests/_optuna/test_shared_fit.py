@@ -120,7 +120,9 @@ def test_hyperparameters_beyond_their_bounds_are_moved_to_them(entry: float) -> 
     study = study_of(60)
     study.optimize(objective, n_trials=1)
     before = stored(study)
-    study._storage.set_study_system_attr(study._study_id, FIT, changed(before, theta=[entry] * len(before["fits"][0]["theta"])))
+    study._storage.set_study_system_attr(
+        study._study_id, FIT, changed(before, theta=[entry] * len(before["fits"][0]["theta"]))
+    )
     study.sampler = AddTreeSampler(SPACE, seed=1)
     study.optimize(objective, n_trials=15)
     assert len(study.trials) == 76
