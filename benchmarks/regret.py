@@ -1,6 +1,8 @@
 """Regret, ranks and tests from runs.
 
-    y_t   best value after t evaluations                        (seeds x budget, for a task and a method)
+    y_t   value of the configuration that a run returns after t evaluations: the best one, or, if the method was told
+          noisy values, the true value of the one that it takes for the best
+                                                                (seeds x budget, for a task and a method)
     y*    the reference of a task, or the best value of any run if that is less
     r_t   regret, y_t - y*
     s     mean regret of random search at the final budget      (for a task)
@@ -35,7 +37,7 @@ class Runs:
     """The runs of one method on one task, seed by seed."""
 
     seeds: tuple[int, ...]
-    values: Array  # seeds x budget
+    values: Array  # y_t, seeds x budget
     seconds: Array  # seeds x budget
 
 
@@ -93,11 +95,16 @@ def read(folder: Path, budget: int) -> dict[str, dict[str, Runs]]:
         runs = sorted(runs, key=lambda run: int(run["seed"]))
         return Runs(
             tuple(run["seed"] for run in runs),
-            np.array([run["values"][:budget] for run in runs]),
+            np.array([returned(run)[:budget] for run in runs]),
             np.array([run["seconds"][:budget] for run in runs]),
         )
 
     return {task: {method: stack(runs) for method, runs in each.items()} for task, each in found.items()}
+
+
+def returned(run: Mapping[str, Any]) -> Array:
+    """y_t of a run."""
+    return np.array(run["returned"]) if "returned" in run else np.minimum.accumulate(run["values"])
 
 
 def normalised(by_task: ByTask, best: Mapping[str, float]) -> Curves:
@@ -106,7 +113,7 @@ def normalised(by_task: ByTask, best: Mapping[str, float]) -> Curves:
     for task, each in by_task.items():
         if BASELINE not in each:
             continue
-        regret = {m: np.minimum.accumulate(runs.values, axis=1) - best[task] for m, runs in each.items()}
+        regret = {m: runs.values - best[task] for m, runs in each.items()}
         scale = float(regret[BASELINE][:, -1].mean())
         if scale > 0:
             out[task] = {method: r / scale for method, r in regret.items()}
@@ -161,7 +168,7 @@ def compare(by_task: ByTask, subject: str, methods: Sequence[str]) -> dict[str, 
                 continue
             shared = sorted(set(each[subject].seeds) & set(each[peer].seeds))
             ends = [
-                np.array([runs.values[runs.seeds.index(seed)].min() for seed in shared])
+                np.array([runs.values[runs.seeds.index(seed), -1] for seed in shared])
                 for runs in (each[subject], each[peer])
             ]
             if len(shared) < 2 or p_value(*ends) >= ALPHA:

@@ -16,7 +16,7 @@ from benchmarks.files import RESULTS
 from benchmarks.regret import ALPHA, BASELINE, Results, compare, interval, normalised, ranks, read, summarise
 
 SMALLEST = 1e-16  # A regret below this one is rounding error, and counts as this one.
-MARKS = (30, 50)  # The tables show the regret after these numbers of evaluations, and at the final budget.
+MARKS = (10, 20, 30, 50)  # The tables show the regret after these numbers of evaluations, and at the final budget.
 PRECISION_MARKS = (25, 40, 60)  # The same for the table of the functions, where small regrets can be told apart.
 
 
@@ -60,7 +60,7 @@ def precision_table(results: Results, methods: Sequence[str], marks: Sequence[in
         optimum = results.known[task]
         assert optimum is not None
         for method in (method for method in methods if method in each):
-            regret = np.minimum.accumulate(each[method].values, axis=1) - optimum
+            regret = each[method].values - optimum
             digits = np.median(np.log10(np.maximum(regret, SMALLEST)), axis=0)
             lines.append([task, method, *(f"{digits[t - 1]:.1f}" for t in marks)])
     return _markdown(lines)
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder with runs")
     parser.add_argument("--out", type=Path, help="folder for the report (default: that of the runs)")
     parser.add_argument("--budget", type=int, default=100, help="evaluations per run (default: 100)")
-    parser.add_argument("--marks", type=int, nargs="+", help="evaluations to show (default: 30, 50 and the budget)")
+    parser.add_argument("--marks", type=int, nargs="+", help="evaluations to show (default: 10, 20, 30, 50, budget)")
     parser.add_argument("--subject", default="addtree", help="the method that is compared with every other")
     parser.add_argument("--tasks", nargs="+", default=tasks.USUAL, help=tasks.HELP)
     parser.add_argument("--no-plots", action="store_true", help="write the report without plots")

@@ -19,14 +19,11 @@ import numpy as np
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.space.parameters import Parameter
+from benchmarks.task import MissingDataError
 
 INSTANCE = "task_id"  # The name of the parameter that selects the data set.
 # The remedy for missing data, as the messages give it.
 WHERE = "clone https://github.com/slds-lmu/yahpo_data to a folder called yahpo, and name the folder that holds it"
-
-
-class MissingDataError(Exception):
-    """The data of a task are not on this machine."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,24 @@ LAYOUTS = {
             *("glmnet.alpha", "glmnet.s"),
             *(f"xgboost.{name}" for name in _BOOSTED),
             "trainsize",
+        ),
+    ),
+    "rbv2_super": Layout(
+        targets=("mmce", "f1", "auc", "logloss", "timetrain", "timepredict"),
+        fidelities={"trainsize": 1.0, "repl": 10},
+        categories=(
+            *(INSTANCE, "learner", "svm.kernel", "ranger.respect.unordered.factors", "ranger.splitrule"),
+            *("aknn.distance", "xgboost.booster", "num.impute.selected.cpo"),
+        ),
+        numbers=(
+            *(f"svm.{name}" for name in ("cost", "gamma", "tolerance", "degree")),
+            *("glmnet.alpha", "glmnet.s"),
+            *(f"rpart.{name}" for name in ("cp", "maxdepth", "minbucket", "minsplit")),
+            *(f"ranger.{name}" for name in ("num.trees", "sample.fraction", "mtry.power")),
+            *("ranger.min.node.size", "ranger.num.random.splits"),
+            *(f"aknn.{name}" for name in ("k", "M", "ef", "ef_construction")),
+            *(f"xgboost.{name}" for name in _BOOSTED),
+            *("trainsize", "repl"),
         ),
     ),
     "rbv2_svm": Layout(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from addtree import Space
 from benchmarks import peers, run, tasks
 
 
@@ -43,7 +42,7 @@ def test_a_seed_means_one_run(tmp_path: Path) -> None:
     assert first == second != other
 
 
-def fail(method: str, space: Space, seed: int) -> peers.Method:
+def fail(method: str, task: tasks.Task, seed: int) -> peers.Method:
     raise RuntimeError("no luck")
 
 
