@@ -30,7 +30,7 @@ def table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
         low, high = row["tasks"][marks[-1]]
         places = [f"{row['rank'][t]:.2f}" for t in marks[-2:]]
         lines.append([method, *cells, f"{low:.2f}–{high:.2f}", *places, f"{row['milliseconds']:.1f}", str(row["runs"])])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 def family_table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
@@ -39,7 +39,7 @@ def family_table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
     lines = [["method", *(f"{family} at {t}" for family in families for t in marks[-2:])]]
     for method, row in summary["methods"].items():
         lines.append([method, *(f"{row['family'][family][t]:.2f}" for family in families for t in marks[-2:])])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 def task_table(results: Results, methods: Sequence[str]) -> str:
@@ -48,7 +48,7 @@ def task_table(results: Results, methods: Sequence[str]) -> str:
     lines = [["task", *methods]]
     for task, each in curves.items():
         lines.append([task, *(f"{each[m][:, -1].mean():.3g}" if m in each else "–" for m in methods)])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 def precision_table(results: Results, methods: Sequence[str], marks: Sequence[int]) -> str:
@@ -63,10 +63,11 @@ def precision_table(results: Results, methods: Sequence[str], marks: Sequence[in
             regret = each[method].values - optimum
             digits = np.median(np.log10(np.maximum(regret, SMALLEST)), axis=0)
             lines.append([task, method, *(f"{digits[t - 1]:.1f}" for t in marks)])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
+def markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as a table; the first row is its head."""
     head, *rows = lines
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
@@ -109,7 +110,7 @@ def verdict_table(subject: str, verdicts: Mapping[str, Mapping[str, Sequence[str
     for peer, verdict in verdicts.items():
         counts = [str(len(verdict[key])) for key in ("better", "neither", "worse")]
         lines.append([peer, *counts, ", ".join(verdict["worse"]) or "–"])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 # ---------------------------------------------------------------- plots

@@ -105,9 +105,9 @@ def start(method: str, task: Task, seed: int) -> Method:
 
 
 def versions(method: str) -> dict[str, str]:
-    """The versions of the distributions that a method runs on."""
+    """The versions of the distributions that a method runs on; none for a method that is not listed."""
     found = {}
-    for name in METHODS[method].distributions:
+    for name in METHODS[method].distributions if method in METHODS else ():
         try:
             found[name] = version(name)
         except PackageNotFoundError:
