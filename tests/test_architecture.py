@@ -23,7 +23,17 @@ LAYERS = (
     ("model",),
     ("search",),
     (
-        *("trials", "optimizer", "_settings", "_prediction", "_display", "_save_format", "_save_schema"),
+        *(
+            "trials",
+            "optimizer",
+            "_models",
+            "_suggestion",
+            "_settings",
+            "_prediction",
+            "_display",
+            "_save_format",
+            "_save_schema",
+        ),
         *("_minimize", "_run", "_evaluation", "_workers", "_progress", "regression", "problems"),
     ),
     ("__init__",),

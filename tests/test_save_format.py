@@ -311,7 +311,7 @@ def test_an_intact_model_is_never_taken_for_a_damaged_one(settings, tmp_path, ca
     for _ in range(6):
         run(optimizer, 1, lambda config: 1e-7 * objective(config))
         optimizer.save(tmp_path / "run.json")
-        assert (Optimizer.load(tmp_path / "run.json")._surrogate is None) == (optimizer._surrogate is None)
+        assert (Optimizer.load(tmp_path / "run.json")._models is None) == (optimizer._models is None)
     assert not caplog.records
 
 

@@ -10,9 +10,10 @@ from typing import Any, overload
 import numpy as np
 
 from addtree import _display, _prediction, _save_format, _save_schema
+from addtree._models import Learning, Models
 from addtree._numbers import is_whole
-from addtree._prediction import conditioned, leveled
 from addtree._settings import Settings as Settings
+from addtree._suggestion import Known, Suggester, turn_rng
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import OptionError
@@ -20,9 +21,8 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.search.candidates import Observed
-from addtree.search.design import initial_design, next_row
-from addtree.search.fallback import any_row, new_row
-from addtree.search.policy import check_acquisition, suggest, suggest_again
+from addtree.search.design import initial_design
+from addtree.search.policy import check_acquisition
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
 from addtree.trials import Evaluation, Trial, TrialLog, checked_std, checked_value
@@ -81,27 +81,23 @@ class Optimizer:
         self._settings = settings = settings or Settings()
         self.space = check_space(space)
         self.maximize = bool(maximize)
-        self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self._specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
-        self._fit_settings = settings.mle_fit if inference == "mle" else settings.fit
-        self._policy = replace(settings.policy, acquisition=acquisition)
-        self._encoding = space.encoding
-        self._kernel = self._specification.make_kernel(self._encoding)
-        max_initial = _MAX_DESIGN // max(1, self._encoding.n_columns) + _SMALL_DESIGN
+        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        encoding = space.encoding
+        specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
+        fit = settings.mle_fit if inference == "mle" else settings.fit
+        learning = Learning(specification, specification.make_kernel(encoding), fit)
+        max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
-        default_size = settings.design.size(self._encoding, inference)
-        self._n_initial = default_size if n_initial is None else int(n_initial)
-        self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
-        self._initial = read_initial(self._encoding, initial)  # those that were not asked yet
-        self._log = TrialLog(self._encoding)
+        size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
+        design = initial_design(encoding, size, turn_rng(seed, 0))
+        policy = replace(settings.policy, acquisition=acquisition)
+        self._suggester = Suggester(encoding, learning, policy, design, seed, self.maximize)
+        self._initial = read_initial(encoding, initial)  # those that were not asked yet
+        self._log = TrialLog(encoding)
         self._asks = 0
-        self._surrogate: Surrogate | None = None
+        self._models: Models | None = None
         self._lock = Lock()
-
-    def _rng(self, ask: int) -> np.random.Generator:
-        """The randomness of one ask, which depends only on the seed and its number: a loaded optimizer continues."""
-        return np.random.default_rng([self._seed, ask])
 
     # ------------------------------------------------------------------ ask
 
@@ -121,7 +117,8 @@ class Optimizer:
     @one_blas_thread()
     def _ask_one(self) -> Trial:
         self._asks += 1
-        config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
+        known = self._known(self._suggester.encoding.encode([]))
+        config, self._models, self._initial = self._suggester.next(self._asks, known, self._initial)
         return self.expect(config)
 
     @synchronized
@@ -144,93 +141,26 @@ class Optimizer:
         keep_fit  keep the model if it was fitted again, as `ask` does: later fits start from it. By default this is a
                   pure query: it changes no later answer
         """
-        elsewhere = self._encoding.encode(pending)
+        encoding = self._suggester.encoding
+        known = self._known(encoding.encode(pending))
         if fixed is None:
-            config, surrogate, _ = self._next(turn, elsewhere)
+            config, models, _ = self._suggester.next(turn, known, self._initial)
         else:
-            restriction = fixed if isinstance(fixed, Restriction) else Restriction.of(self._encoding, fixed)
-            row, surrogate = self._suggest(turn, elsewhere, restriction)
-            config = restriction.restore(self._encoding.decode(row))
+            restriction = fixed if isinstance(fixed, Restriction) else Restriction.of(encoding, fixed)
+            row, models = self._suggester.suggest(turn, known, restriction)
+            config = restriction.restore(encoding.decode(row))
         if keep_fit:
-            self._surrogate = surrogate
+            self._models = models
         return config
 
-    def _next(self, turn: int, elsewhere: Array) -> tuple[dict[str, Any], Surrogate | None, tuple[Restriction, ...]]:
-        """The configuration to evaluate next, the model, and the initial configurations that remain after it."""
-        taken = self._taken(elsewhere)
-        repeats = bool(self._specification.noise)
-        for k, restriction in enumerate(self._initial):
-            row, surrogate = self._suggest(turn, elsewhere, restriction)
-            if repeats or self._encoding.keys(row[None])[0] not in taken:
-                return restriction.restore(self._encoding.decode(row)), surrogate, self._initial[k + 1 :]
-        row, surrogate = self._suggest(turn, elsewhere, None)
-        return self._encoding.decode(row), surrogate, ()
+    def _known(self, elsewhere: Array) -> Known:
+        """What a suggestion may use."""
+        return Known(self._log, elsewhere, self._models)
 
     @synchronized
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
-
-    def _taken(self, elsewhere: Array) -> set[bytes]:
-        """The keys of all trials, here and elsewhere."""
-        return self._log.taken.union(self._encoding.keys(elsewhere))
-
-    def _suggest(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate | None]:
-        """The row to evaluate next, and the model as it was last fitted."""
-        rng, surrogate, taken = self._rng(turn), self._surrogate, self._taken(elsewhere)
-        if restriction is not None and restriction.row is not None:
-            return restriction.row, surrogate
-        known = len(self._log) + len(elsewhere)
-        if known < self._n_initial:
-            row = self._design_row(elsewhere, restriction, rng)
-            if self._encoding.keys(row[None])[0] not in taken:
-                return row, surrogate
-        elif self._log.done:
-            return self._search(turn, elsewhere, restriction)
-        found = new_row(self._encoding, taken, restriction, rng)
-        return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
-
-    def _search(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate]:
-        """The row that the model finds best to evaluate next, and the model as it was last fitted."""
-        rng, taken = self._rng(turn), self._taken(elsewhere)
-        data = self._log.observations(maximize=self.maximize)
-        surrogate = model = self._fitted(data, rng)
-        if restriction is not None:
-            y = leveled(data.y, restriction.in_allowed_branch(data.X))
-            if y is not data.y:
-                data = replace(data, y=y)
-                model = surrogate.refit(data, rng=rng)
-        pending = [*self._log.pending_rows(), *elsewhere]
-        posterior = conditioned(model, data, pending).posterior
-        if self._policy.noisy.may_repeat(posterior, self._specification.noise):
-            taken = set(self._encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self._encoding, data.X, data.y, taken, restriction)
-        found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
-        if found is None:
-            found = new_row(self._encoding, taken, restriction, rng)
-        if found is None:
-            found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
-        return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
-
-    def _design_row(self, elsewhere: Array, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
-        known = [*self._log.rows, *elsewhere]
-        if restriction is None:
-            planned = self._design[len(known)]
-            if self._log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
-                taken = self._taken(elsewhere)
-                keys = self._encoding.keys(self._design)
-                planned = next((row for row, key in zip(self._design, keys, strict=True) if key not in taken), planned)
-            return np.asarray(planned)
-        X = np.array(known).reshape(len(known), self._encoding.n_columns)
-        return next_row(self._encoding, X, rng, restriction)
-
-    def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
-        """The model, fitted again if that is due."""
-        if self._surrogate is None:
-            settings = self._fit_settings
-            return Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
-        return self._surrogate.refit(data, rng=rng) if self._surrogate.is_due(len(data)) else self._surrogate
 
     # ------------------------------------------------------------------ tell
 
@@ -282,13 +212,13 @@ class Optimizer:
         among  ids of the trials that may be recommended; by default all
         """
         best, data = self._log.best(among, maximize=self.maximize), self._log.observations(maximize=self.maximize)
-        if self._specification.noise == 0 and not data.std.any():
+        if self._suggester.learning.specification.noise == 0 and not data.std.any():
             return best
         surrogate = self._model(data)
         if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
             return best
         done = [trial for trial in self._log.done if among is None or trial.id in among]
-        rows = self._encoding.encode([trial.config for trial in done])
+        rows = self._suggester.encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
 
     @synchronized
@@ -298,7 +228,7 @@ class Optimizer:
 
         They are those of the function, or of an observation, noise included.
         """
-        row, data = self._encoding.encode([self.space.validate(config)])[0], self._checked_observations()
+        row, data = self._suggester.encoding.encode([self.space.validate(config)])[0], self._checked_observations()
         mean, std = _prediction.predict(self._model(data), data, row, observed=observed)
         return (-mean if self.maximize else mean), std
 
@@ -310,9 +240,9 @@ class Optimizer:
         It is the expected improvement at the best candidate. Stop when it is below what an evaluation is worth to you.
         A model of few trials is often too sure of itself, so wait until the gain stays small for several trials.
         """
-        data, rng = self._checked_observations(), self._rng(self._asks + 1)
-        observed = Observed(self._encoding, data.X, data.y, self._log.taken, None)
-        return _prediction.expected_gain(self._policy, self._model(data), observed, rng)
+        data, rng = self._checked_observations(), self._suggester.rng(self._asks + 1)
+        observed = Observed(self._suggester.encoding, data.X, data.y, self._log.taken, None)
+        return _prediction.expected_gain(self._suggester.policy, self._model(data), observed, rng)
 
     def _checked_observations(self) -> Observations:
         """The observations, or an error that says that there are none."""
@@ -321,7 +251,8 @@ class Optimizer:
 
     def _model(self, data: Observations) -> Surrogate:
         """The model of all observations, without pending trials."""
-        return conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
+        models = self._suggester.learning.fitted(self._models, data, self._suggester.rng(self._asks + 1))
+        return models.conditioned(data, ()).objective
 
     def __repr__(self) -> str:
         return _display.text("Optimizer", self)
@@ -336,20 +267,20 @@ class Optimizer:
         """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
         if self._settings != Settings():
             raise OptionError("settings= is for experiments and cannot be saved; save an optimizer without it")
-        specification = self._specification
+        specification = self._suggester.learning.specification
         state = {
             "space": self.space.to_dict(),
-            "seed": self._seed,
+            "seed": self._suggester.seed,
             "maximize": self.maximize,
             "covariance": specification.covariance,
-            "acquisition": self._policy.acquisition,
+            "acquisition": self._suggester.policy.acquisition,
             "inference": specification.inference,
             "noise": None if specification.noise is None else float(specification.noise),
-            "n_initial": self._n_initial,
+            "n_initial": len(self._suggester.design),
             "initial": [dict(restriction.values) for restriction in self._initial],
             "asks": self._asks,
             **self._log.to_dict(),
-            "model": None if self._surrogate is None else self._surrogate.to_dict(),
+            "model": None if self._models is None else self._models.to_dict(),
         }
         _save_format.write(path, state)
 
@@ -367,7 +298,7 @@ class Optimizer:
 
     def _restore_trials(self, state: Mapping[str, Any]) -> None:
         """Take over the trials of a checked state; any exception means that one does not fit the space."""
-        self._log = TrialLog.from_dict(state, self._encoding)
+        self._log = TrialLog.from_dict(state, self._suggester.encoding)
         self._asks = int(state["asks"])
 
     @one_blas_thread()
@@ -377,6 +308,4 @@ class Optimizer:
         model = state["model"]
         if model is not None:
             data = self._log.observations(model["n"], maximize=self.maximize)
-            self._surrogate = Surrogate.from_dict(
-                model, self._specification, self._kernel, data, settings=self._fit_settings
-            )
+            self._models = self._suggester.learning.from_dict(model, data)
