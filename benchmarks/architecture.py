@@ -25,14 +25,15 @@ UNITS = (8, 16, 32, 64, 128, 256)
 ACTIVATIONS = ("ReLU", "SELU", "ISRLU")
 
 
-def _require(library: str, distribution: str, task: str) -> None:
+def require(library: str, distribution: str, task: str) -> None:
+    """Raise a MissingDataError that names the remedy if a library is not installed."""
     if find_spec(library) is None:
         raise MissingDataError(f"architecture/{task}: {distribution} is not installed; pip install {distribution}")
 
 
 def network() -> Problem:
     """SMT's `HierarchicalNeuralNetwork`; linear and cubic, so that its least value is in a corner."""
-    _require("smt", "smt", "network")
+    require("smt", "smt", "network")
     from smt.problems import HierarchicalNeuralNetwork
 
     problem = HierarchicalNeuralNetwork()
@@ -58,7 +59,7 @@ def sb_arch_opt(name: str) -> Task:
 
     SBArchOpt finds the constants of some problems by a search, so that values differ by 1e-7 between machines.
     """
-    _require("sb_arch_opt", "sb-arch-opt", name)
+    require("sb_arch_opt", "sb-arch-opt", name)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # building prints progress
         warnings.simplefilter("ignore")
         from sb_arch_opt.problems import hierarchical

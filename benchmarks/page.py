@@ -96,6 +96,8 @@ def _shares(results: Results) -> list[str]:
     lines = [["", *(f"at {t}" for t in MARKS)]]
     for title, families in (("all tasks", None), ("real tasks", REAL)):
         names = [name for name in curves if families is None or tasks.family(name) in families]
+        if not names:
+            continue
         methods = [method for method in results.complete if all(method in curves[name] for name in names)]
         for ours in (method for method in OURS if method in methods):
             shares = [_share(curves, names, ours, methods, t) for t in MARKS]
