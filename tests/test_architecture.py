@@ -26,6 +26,7 @@ LAYERS = (
         *(
             "trials",
             "optimizer",
+            "_goals",
             "_models",
             "_suggestion",
             "_settings",
@@ -73,6 +74,7 @@ ENTRY_POINTS = {
     "_minimize.py: minimize",
     "optimizer.py: Optimizer.__init__",
     "sklearn/search.py: AddTreeSearchCV.__init__",
+    "cli/ask_tell.py: suggest",
     "cli/run.py: run",
     "paper/command.py: run",
 }

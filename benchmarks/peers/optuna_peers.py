@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -48,7 +49,9 @@ class Study:
         return active_part(self._space, full)
 
     def tell(self, config: Config, value: float) -> None:
-        self._study.tell(self._trial, value)
+        failed = math.isnan(value)
+        state = optuna.trial.TrialState.FAIL if failed else optuna.trial.TrialState.COMPLETE
+        self._study.tell(self._trial, None if failed else value, state=state)
 
 
 def addtree(space: Space, seed: int, program: Program | None = None) -> Study:

@@ -3,56 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from addtree._goals import Goals
 from addtree._prediction import conditioned
-from addtree._types import Array
+from addtree._types import Array, Mask
 from addtree.model.fit import FitSettings
 from addtree.model.kernel import Kernel
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
+from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
+from addtree.search.multiobjective import Posteriors
 
 
 @dataclass(frozen=True)
 class Models:
     """The surrogates of a run, as they were last fitted. Observations that were told since are not in them.
 
-    objective  of the value that is minimised
+    values   one surrogate for each objective, then one for each constraint
+    success  the probability that an evaluation succeeds; None as long as no trial failed. It is a function of the
+             outcomes alone, and is kept only to save work
     """
 
-    objective: Surrogate
+    values: tuple[Surrogate, ...]
+    success: SuccessModel | None = None
 
-    def conditioned(self, data: Observations, pending: Sequence[Array]) -> Models:
+    def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
-        return Models(conditioned(self.objective, data, pending))
+        values = tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True))
+        return replace(self, values=values)
 
-    def to_dict(self) -> dict[str, Any]:
+    def give_up(self, n_objectives: int, X: Array) -> Models:
+        """The models of the objectives with rows X that fail; those of constraints learn nothing from them."""
+        if not len(X):
+            return self
+        given_up = (surrogate.give_up(X) for surrogate in self.values[:n_objectives])
+        return replace(self, values=(*given_up, *self.values[n_objectives:]))
+
+    def posteriors(self, goals: Goals, pending: Sequence[Array]) -> Posteriors:
+        """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""
+        n = len(goals.objectives)
+        objectives, constraints = self.values[:n], self.values[n:]
+        bounds = (c.signed_bounds for c in goals.constraints)
+        reference = None
+        if goals.reference is not None:
+            losses = goals.losses(goals.reference)
+            reference = np.array([_scaled(s, loss) for s, loss in zip(objectives, losses.tolist(), strict=True)])
+        return Posteriors(
+            tuple(surrogate.posterior for surrogate in objectives),
+            tuple(surrogate.posterior for surrogate in constraints),
+            tuple((_scaled(s, low), _scaled(s, high)) for s, (low, high) in zip(constraints, bounds, strict=True)),
+            reference,
+            np.array(pending) if len(pending) else None,
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
         """What was learned, for JSON."""
-        return self.objective.to_dict()
+        return [surrogate.to_dict() for surrogate in self.values]
+
+
+def _scaled(surrogate: Surrogate, value: float) -> float:
+    """A value on the scale of its model."""
+    return float(surrogate.transform.forward(np.array([value]))[0]) if np.isfinite(value) else value
 
 
 @dataclass(frozen=True)
 class Learning:
-    """How the models of a run are learned; it does not change in a run."""
+    """How the models of a run are learned; it does not change in a run.
 
-    specification: Specification
+    specifications    one for each objective and constraint
+    success_kernel    the kernel of the model of success
+    success_settings  how that model is learned
+    """
+
+    specifications: tuple[Specification, ...]
     kernel: Kernel
     settings: FitSettings
+    success_kernel: Kernel
+    success_settings: SuccessSettings
 
-    def fitted(self, models: Models | None, data: Observations, rng: np.random.Generator) -> Models:
+    def fitted(self, models: Models | None, data: Sequence[Observations], rng: np.random.Generator) -> Models:
         """The models, fitted again where that is due."""
         if models is None:
-            return Models(Surrogate.fit(self.specification, self.kernel, data, settings=self.settings, rng=rng))
-        last = models.objective
-        return Models(last.refit(data, rng=rng)) if last.is_due(len(data)) else models
+            parts = zip(self.specifications, data, strict=True)
+            return Models(
+                tuple(Surrogate.fit(spec, self.kernel, own, settings=self.settings, rng=rng) for spec, own in parts)
+            )
+        if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
+            return models
+        return replace(
+            models,
+            values=tuple(
+                last.refit(own, rng=rng) if last.is_due(len(own)) else last
+                for last, own in zip(models.values, data, strict=True)
+            ),
+        )
 
-    def from_dict(self, form: Mapping[str, Any], data: Observations) -> Models:
+    def success(self, models: Models | None, X: Array, succeeded: Mask) -> SuccessModel | None:
+        """The model of success from all outcomes; None if no trial failed."""
+        if np.all(succeeded):
+            return None
+        last = None if models is None else models.success
+        return SuccessModel.fit(self.success_kernel, X, succeeded, settings=self.success_settings, last=last)
+
+    def from_dict(self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations]) -> Models:
         """The models that `Models.to_dict` described, and the observations that they were learned from.
 
         Raises ValueError if no fit of these observations can have given the form.
         """
-        return Models(Surrogate.from_dict(form, self.specification, self.kernel, data, settings=self.settings))
+        parts = zip(form, self.specifications, data, strict=True)
+        return Models(
+            tuple(
+                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings)
+                for own, spec, observed in parts
+            )
+        )

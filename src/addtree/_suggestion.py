@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from addtree._goals import Goals
 from addtree._models import Learning, Models
 from addtree._prediction import leveled
 from addtree._types import Array
-from addtree.search.candidates import Observed
+from addtree.model.observations import Observations
+from addtree.model.success import SuccessModel
+from addtree.search.candidates import Observed, candidates
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
+from addtree.search.joint import maximize_jointly
+from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
@@ -49,16 +54,16 @@ class Known:
 class Suggester:
     """What does not change in a run. Each method returns a suggestion and what was learned on the way to it.
 
-    design    the rows of the initial design
-    maximize  whether the largest value is sought
+    goals   what the run looks for
+    design  the rows of the initial design
     """
 
     encoding: Encoding
+    goals: Goals
     learning: Learning
     policy: Policy
     design: Array
     seed: int
-    maximize: bool
 
     def rng(self, turn: int) -> np.random.Generator:
         """The randomness of one turn."""
@@ -69,7 +74,7 @@ class Suggester:
     ) -> tuple[dict[str, Any], Models | None, tuple[Restriction, ...]]:
         """The configuration to evaluate next, the models, and the initial configurations that remain after it."""
         taken = known.taken(self.encoding)
-        repeats = bool(self.learning.specification.noise)
+        repeats = any(self.goals.noise.values())
         for k, restriction in enumerate(initial):
             row, models = self.suggest(turn, known, restriction)
             if repeats or self.encoding.keys(row[None])[0] not in taken:
@@ -82,45 +87,98 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        if len(known) < len(self.design):
-            row = self._design_row(known, restriction, rng)
-            if self.encoding.keys(row[None])[0] not in taken:
+        success = self.learning.success(known.models, *known.log.outcomes())
+        in_design = len(known.log.told) < len(self.design)
+        if in_design:
+            row = self._design_row(known, restriction, success, rng)
+            if row is not None and self.encoding.keys(row[None])[0] not in taken:
                 return row, known.models
-        elif known.log.done:
-            return self._search(turn, known, restriction)
+        if success is not None and not known.log.done:
+            found = self._search_success(known, restriction, success, rng)
+            if found is not None:
+                return found, known.models
+        if known.log.done and (success is not None or not in_design):
+            return self._search(turn, known, restriction, success)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
-    def _search(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models]:
+    def _search(
+        self, turn: int, known: Known, restriction: Restriction | None, success: SuccessModel | None
+    ) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""
         rng, taken = self.rng(turn), known.taken(self.encoding)
-        data = known.log.observations(maximize=self.maximize)
-        fitted = models = self.learning.fitted(known.models, data, rng)
+        data = known.log.data()
+        fitted = models = replace(self.learning.fitted(known.models, data, rng), success=success)
         if restriction is not None:
-            y = leveled(data.y, restriction.in_allowed_branch(data.X))
-            if y is not data.y:
-                data = replace(data, y=y)
-                models = Models(fitted.objective.refit(data, rng=rng))
+            data, models = self._leveled(models, data, restriction, rng)
         pending = [*known.log.pending_rows(), *known.elsewhere]
-        posterior = models.conditioned(data, pending).objective.posterior
-        if self.policy.noisy.may_repeat(posterior, self.learning.specification.noise):
+        models, failed, bonus = models.conditioned(data, pending), None, None
+        if success is not None:
+            failed, avoidance = known.log.failed_rows(), self.policy.avoidance
+            models = models.give_up(len(self.goals.objectives), avoidance.systematic(success, failed))
+            bonus = avoidance.criterion(success, cautious=not self.policy.explores(turn))
+        posteriors = models.posteriors(self.goals, pending)
+        if self._may_repeat(posteriors):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self.encoding, data.X, data.y, taken, restriction)
-        found = suggest(self.policy, posterior, observed, turn=turn, rng=rng)
+        observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, failed)
+        found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
         if found is None:
-            found = suggest_again(self.policy, posterior, observed, turn=turn, rng=rng)
+            found = suggest_again(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
-    def _design_row(self, known: Known, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
-        if restriction is None:
-            planned = self.design[len(known)]
-            if known.log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
-                taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
-                planned = next((row for row, key in zip(self.design, keys, strict=True) if key not in taken), planned)
-            return np.asarray(planned)
-        rows = [*known.log.rows, *known.elsewhere]
-        X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
-        return next_row(self.encoding, X, rng, restriction)
+    def _leveled(
+        self, models: Models, data: tuple[Observations, ...], restriction: Restriction, rng: np.random.Generator
+    ) -> tuple[tuple[Observations, ...], Models]:
+        """Observations of the objectives at the level of the branch that a restriction allows, and their models."""
+        found, surrogates = list(data), list(models.values)
+        for k in range(len(self.goals.objectives)):
+            y = leveled(data[k].y, restriction.in_allowed_branch(data[k].X))
+            if y is not data[k].y:
+                found[k] = replace(data[k], y=y)
+                surrogates[k] = surrogates[k].refit(found[k], rng=rng)
+        return tuple(found), replace(models, values=tuple(surrogates))
+
+    def _may_repeat(self, posteriors: Posteriors) -> bool:
+        """Whether a configuration may be evaluated again, because one of its values is noisy."""
+        known = zip(self.goals.names, (*posteriors.objectives, *posteriors.constraints), strict=True)
+        return any(self.policy.noisy.may_repeat(posterior, self.goals.noise.get(name)) for name, posterior in known)
+
+    def _search_success(
+        self, known: Known, restriction: Restriction | None, success: SuccessModel, rng: np.random.Generator
+    ) -> Array | None:
+        """As long as all evaluations failed: the row that is most likely to succeed; None if all are taken."""
+        taken, pending = known.taken(self.encoding), [*known.log.pending_rows(), *known.elsewhere]
+        model = success.expect(np.array(pending)) if pending else success
+        nothing = np.empty((0, self.encoding.n_columns))
+        observed = Observed(self.encoding, nothing, np.empty(0), taken, restriction)
+        rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)
+        search, tolerance = self.policy.joint, self.policy.tolerance
+        criterion = self.policy.avoidance.criterion(model)
+        return maximize_jointly(criterion, observed, rows, search=search, tolerance=tolerance)
+
+    def _design_row(
+        self,
+        known: Known,
+        restriction: Restriction | None,
+        success: SuccessModel | None,
+        rng: np.random.Generator,
+    ) -> Array | None:
+        """The next row of the initial design; None if all rows that remain are likely to fail.
+
+        Under a restriction, or if many rows are evaluated at once, it is a row chosen with regard to those known.
+        """
+        if restriction is not None or len(known) >= len(self.design):
+            rows = [*known.log.rows, *known.elsewhere]
+            X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
+            left = next_row(self.encoding, X, rng, restriction)[None]
+        elif not known.log.forgotten and success is None:
+            return np.asarray(self.design[len(known)])
+        else:
+            # The number of trials does not say which row is next: some are free again, or were left out.
+            taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
+            left = self.design[[key not in taken for key in keys]]
+        if success is not None and restriction is None and len(left):
+            left = self.policy.avoidance.worth_trying(success, left)
+        return np.asarray(left[0]) if len(left) else None

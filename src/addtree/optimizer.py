@@ -10,22 +10,22 @@ from typing import Any, overload
 import numpy as np
 
 from addtree import _display, _prediction, _save_format, _save_schema
+from addtree._goals import Bounds, Goals, Noise
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
 from addtree._suggestion import Known, Suggester, turn_rng
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
-from addtree.errors import OptionError
+from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
-from addtree.model.surrogate import Surrogate
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Evaluation, Trial, TrialLog, checked_std, checked_value
+from addtree.trials import Evaluation, Trial, TrialLog
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
 _MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
@@ -45,11 +45,19 @@ class Optimizer:
 
     seed         an int makes the run reproducible; None draws one
     maximize     look for the largest value instead of the smallest
+    objectives   names and directions of several objectives: {"error": "min", "speed": "max"}
+    constraints  names and bounds of values that must keep to them: {"memory": 16.0} is an upper bound, (low, high)
+                 bounds both sides, and None stands for no bound
     covariance   "additive+interactions" (default), "additive" (the paper's), "independent" (no sharing)
-    acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
+    acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"; with several objectives
+                 or constraints, "logei" is the log expected hypervolume improvement and the log feasibility
     inference    "map" (default) or "mle" (the paper's)
-    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
-    n_initial    size of the initial design; by default enough to see every option
+    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it; with
+                 several objectives or constraints, a dict by name
+    reference_point
+                 with several objectives, the worst values that are of interest, a dict by name; by default slightly
+                 worse than the front
+    n_initial    size of the initial design: this many trials have a result before the model is used
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
@@ -65,36 +73,43 @@ class Optimizer:
         *,
         seed: int | None = None,
         maximize: bool = False,
+        objectives: Mapping[str, str] | None = None,
+        constraints: Mapping[str, Bounds] | None = None,
         covariance: str = "additive+interactions",
         acquisition: str = "logei",
         inference: str = "map",
-        noise: float | None = None,
+        noise: Noise = None,
+        reference_point: Mapping[str, float] | None = None,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
         settings: Settings | None = None,
     ) -> None:
-        check_acquisition(acquisition, covariance)
+        goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
+        check_acquisition(acquisition, covariance, single=goals.is_single)
         if n_initial is not None and not (is_whole(n_initial) and n_initial >= 1):
             raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
         self.space = check_space(space)
-        self.maximize = bool(maximize)
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         encoding = space.encoding
-        specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
+        specifications = tuple(
+            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
+            for name in goals.names
+        )
         fit = settings.mle_fit if inference == "mle" else settings.fit
-        learning = Learning(specification, specification.make_kernel(encoding), fit)
+        kernel = specifications[0].make_kernel(encoding)
+        learning = Learning(specifications, kernel, fit, Specification().make_kernel(encoding), settings.success)
         max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
         size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
-        self._suggester = Suggester(encoding, learning, policy, design, seed, self.maximize)
+        self._suggester = Suggester(encoding, goals, learning, policy, design, seed)
         self._initial = read_initial(encoding, initial)  # those that were not asked yet
-        self._log = TrialLog(encoding)
+        self._log = TrialLog(encoding, goals)
         self._asks = 0
         self._models: Models | None = None
         self._lock = Lock()
@@ -170,20 +185,24 @@ class Optimizer:
         trial: Trial | int | Config,
         value: Any = None,
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         failed: bool = False,
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
 
-        NaN and infinite values count as failures.
+        With several objectives or constraints, `value` is a dict with a number for each, by name, and `std` may be a
+        dict as well. A trial with a NaN or an infinite value counts as failed.
 
         std         the standard error of this value if known, such as that of a mean over folds; it adds to the noise
         evaluation  how long the evaluation took, and why it failed, for the record
         """
-        number, error = None if failed else checked_value(value), checked_std(std)
+        goals = self._suggester.goals
+        if failed and value is not None:
+            raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
+        values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, number, error, evaluation)
+        return self._log.tell(asked, values, stds, evaluation)
 
     @synchronized
     def forget(self, trial: Trial | int) -> None:
@@ -201,58 +220,93 @@ class Optimizer:
     @property
     @synchronized
     def best(self) -> Trial:
-        """The finished trial with the best value."""
-        return self._log.best(maximize=self.maximize)
+        """The feasible trial with the best value. With several objectives it raises: see `pareto`."""
+        return self._log.best()
+
+    @property
+    @synchronized
+    def pareto(self) -> list[Trial]:
+        """The feasible trials that no other dominates, by id. With one objective, those with the best value."""
+        return self._log.pareto()
+
+    @synchronized
+    def hypervolumes(self, reference_point: Mapping[str, float] | None = None) -> list[float]:
+        """The hypervolume of the front after each trial told, in the units of the values told.
+
+        It is the volume of what is dominated by a feasible trial and better than the reference point. By default the
+        reference point is that of the optimizer, or else worse than the present front by a tenth of its range.
+        """
+        return self._log.hypervolumes(self.goals.with_reference(reference_point).reference)
+
+    @property
+    def goals(self) -> Goals:
+        """The objectives and constraints."""
+        return self._suggester.goals
+
+    @property
+    def maximize(self) -> bool:
+        """Whether the largest value is sought; with several objectives, of the first."""
+        return self._suggester.goals.objectives[0].maximize
 
     @synchronized
     @one_blas_thread()
     def recommend(self, among: Collection[int] | None = None) -> Trial:
-        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy.
+        """The feasible trial with the best mean under the model: a safer choice than `best` if values are noisy.
+
+        With several objectives it raises: see `pareto`.
 
         among  ids of the trials that may be recommended; by default all
         """
-        best, data = self._log.best(among, maximize=self.maximize), self._log.observations(maximize=self.maximize)
-        if self._suggester.learning.specification.noise == 0 and not data.std.any():
+        best, data = self._log.best(among), self._log.data()
+        if self.goals.noise.get(self.goals.names[0]) == 0 and not data[0].std.any():
             return best
-        surrogate = self._model(data)
+        surrogate = self._model(data).values[0]
         if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
             return best
-        done = [trial for trial in self._log.done if among is None or trial.id in among]
+        known = {trial.id for trial in self._log.feasible(among)}
+        done = [trial for trial in self._log.done if trial.id in known]
         rows = self._suggester.encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
 
     @synchronized
     @one_blas_thread()
-    def predict(self, config: Config, *, observed: bool = False) -> tuple[float, float]:
+    def predict(self, config: Config, *, observed: bool = False, name: str | None = None) -> tuple[float, float]:
         """Mean and standard deviation at a configuration, in the units of the values told.
 
-        They are those of the function, or of an observation, noise included.
+        observed  give those of an observation, noise included, instead of those of the function
+        name      the objective or constraint to predict; with one objective, that is the default
         """
-        row, data = self._suggester.encoding.encode([self.space.validate(config)])[0], self._checked_observations()
-        mean, std = _prediction.predict(self._model(data), data, row, observed=observed)
-        return (-mean if self.maximize else mean), std
+        row, data = self._suggester.encoding.encode([self.space.validate(config)])[0], self._checked_data()
+        k = self.goals.position(name)
+        mean, std = _prediction.predict(self._model(data).values[k], data[k], row, observed=observed)
+        return self.goals.signs[k] * mean, std
 
     @synchronized
     @one_blas_thread()
     def expected_gain(self) -> float:
         """By how much the next evaluation is expected to improve on the best so far, in the units of the values told.
 
-        It is the expected improvement at the best candidate. Stop when it is below what an evaluation is worth to you.
-        A model of few trials is often too sure of itself, so wait until the gain stays small for several trials.
+        It is the expected improvement at the best candidate, times its probability to keep the constraints. Stop when
+        it is below what an evaluation is worth to you. A model of few trials is often too sure of itself, so wait until
+        the gain stays small for several trials. With several objectives it raises.
         """
-        data, rng = self._checked_observations(), self._suggester.rng(self._asks + 1)
-        observed = Observed(self._suggester.encoding, data.X, data.y, self._log.taken, None)
-        return _prediction.expected_gain(self._suggester.policy, self._model(data), observed, rng)
+        self._log.best()
+        data, rng = self._log.data(), self._suggester.rng(self._asks + 1)
+        observed = Observed(self._suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
+        models = self._model(data)
+        posteriors = models.posteriors(self.goals, ())
+        return _prediction.expected_gain(self._suggester.policy, models.values[0], posteriors, observed, rng)
 
-    def _checked_observations(self) -> Observations:
-        """The observations, or an error that says that there are none."""
-        self._log.best(maximize=self.maximize)
-        return self._log.observations(maximize=self.maximize)
+    def _checked_data(self) -> tuple[Observations, ...]:
+        """The observations of all values, or an error that says that there are none."""
+        if not self._log.done:
+            self._log.feasible()
+        return self._log.data()
 
-    def _model(self, data: Observations) -> Surrogate:
-        """The model of all observations, without pending trials."""
+    def _model(self, data: tuple[Observations, ...]) -> Models:
+        """The models of all observations, without pending trials."""
         models = self._suggester.learning.fitted(self._models, data, self._suggester.rng(self._asks + 1))
-        return models.conditioned(data, ()).objective
+        return models.conditioned(data, ())
 
     def __repr__(self) -> str:
         return _display.text("Optimizer", self)
@@ -262,25 +316,31 @@ class Optimizer:
 
     # ------------------------------------------------------------------ save and load
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that the optimizer was made with, for JSON; without the space and `initial`."""
+        specification = self._suggester.learning.specifications[0]
+        return {
+            "seed": self._suggester.seed,
+            **self.goals.to_dict(),
+            "covariance": specification.covariance,
+            "acquisition": self._suggester.policy.acquisition,
+            "inference": specification.inference,
+            "n_initial": len(self._suggester.design),
+        }
+
     @synchronized
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
         if self._settings != Settings():
             raise OptionError("settings= is for experiments and cannot be saved; save an optimizer without it")
-        specification = self._suggester.learning.specification
         state = {
             "space": self.space.to_dict(),
-            "seed": self._suggester.seed,
-            "maximize": self.maximize,
-            "covariance": specification.covariance,
-            "acquisition": self._suggester.policy.acquisition,
-            "inference": specification.inference,
-            "noise": None if specification.noise is None else float(specification.noise),
-            "n_initial": len(self._suggester.design),
+            **self.options,
             "initial": [dict(restriction.values) for restriction in self._initial],
             "asks": self._asks,
             **self._log.to_dict(),
-            "model": None if self._models is None else self._models.to_dict(),
+            "models": None if self._models is None else self._models.to_dict(),
         }
         _save_format.write(path, state)
 
@@ -288,9 +348,8 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
         with _save_format.refusing_damage(path):
-            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
+            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in _save_schema.OPTIONS})
             optimizer._restore_trials(state)
         with _save_format.leaving_out_damage(path):
             optimizer._restore_model(state)
@@ -298,14 +357,14 @@ class Optimizer:
 
     def _restore_trials(self, state: Mapping[str, Any]) -> None:
         """Take over the trials of a checked state; any exception means that one does not fit the space."""
-        self._log = TrialLog.from_dict(state, self._suggester.encoding)
+        self._log = TrialLog.from_dict(state, self._suggester.encoding, self.goals)
         self._asks = int(state["asks"])
 
     @one_blas_thread()
     def _restore_model(self, state: Mapping[str, Any]) -> None:
         """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
-        _save_schema.check_model(state)
-        model = state["model"]
-        if model is not None:
-            data = self._log.observations(model["n"], maximize=self.maximize)
-            self._models = self._suggester.learning.from_dict(model, data)
+        _save_schema.check_models(state)
+        forms = state["models"]
+        if forms is not None:
+            data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
+            self._models = self._suggester.learning.from_dict(forms, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -10,8 +11,19 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree import Integer, Space
-from addtree._optuna.trials import LOST, Scoring, TrialHistory, is_feasible, objective_value, publish, published
+from addtree import Categorical, Integer, Space
+from addtree._optuna.ranges import as_suggestion
+from addtree._optuna.trials import (
+    LOST,
+    StudyGoals,
+    TrialHistory,
+    is_feasible,
+    objective_values,
+    publish,
+    published,
+    standard_errors,
+)
+from addtree.errors import OptionError, TrialError
 from addtree.optuna import AddTreeSampler
 
 UNIT = FloatDistribution(0, 1)
@@ -199,34 +211,56 @@ def test_a_suggestion_that_is_being_written_is_empty() -> None:
 
 def test_the_value_of_each_state() -> None:
     pruned = finished(state=TrialState.PRUNED, value=None, intermediate_values={0: 1.0, 5: 3.0, 2: 2.0})
-    assert objective_value(finished(value=2.0)) == 2.0
-    assert objective_value(pruned) == 3.0
-    assert objective_value(finished(state=TrialState.PRUNED, value=None)) is None
-    assert objective_value(finished(state=TrialState.PRUNED, value=None, intermediate_values={0: float("nan")})) is None
-    assert objective_value(finished(state=TrialState.FAIL, value=None)) is None
+    assert objective_values(finished(value=2.0)) == [2.0]
+    assert objective_values(finished(value=None, values=[2.0, 1.0])) == [2.0, 1.0]
+    assert objective_values(pruned) == [3.0]
+    assert objective_values(finished(state=TrialState.PRUNED, value=None)) is None
+    assert (
+        objective_values(finished(state=TrialState.PRUNED, value=None, intermediate_values={0: float("nan")})) is None
+    )
+    assert objective_values(finished(state=TrialState.FAIL, value=None)) is None
 
 
-def test_a_feasible_trial_scores_its_value() -> None:
+def test_one_value_is_told_as_it_is() -> None:
     assert is_feasible(infeasible(0.0))
-    assert Scoring(1.0).score(finished(value=2.0)) == 2.0
-    assert Scoring(-1.0).score(finished(value=2.0)) == -2.0
-    assert Scoring(1.0).score(finished(state=TrialState.FAIL, value=None)) is None
+    goals = StudyGoals((True,))
+    assert goals.told(finished(value=2.0), {}) == 2.0
+    assert goals.told(finished(state=TrialState.FAIL, value=None), {}) is None
+    assert goals.options(0.5) == {"maximize": True, "noise": 0.5}
 
 
-def test_without_a_feasible_trial_the_violation_is_the_score() -> None:
-    assert Scoring(-1.0).score(infeasible(0.25, value=9.0)) == 0.25
-    assert Scoring(1.0).score(infeasible(float("inf"))) is None
+def test_several_values_and_constraints_are_told_by_name() -> None:
+    trials = [
+        finished(value=None, values=[1.0, 2.0], constraints={"b": 3.0, "a": -1.0}),
+        finished(value=None, values=[4.0, 5.0], constraints={"b": float("inf"), "a": float("-inf")}),
+        finished(value=None, values=[6.0, 7.0]),
+    ]
+    goals = StudyGoals((False, True)).including(trials)
+    assert goals.options({1: 0.5}) == {
+        "objectives": {"objective 0": "min", "objective 1": "max"},
+        "constraints": {"constraint a": 0.0, "constraint b": 0.0},
+        "noise": {"objective 1": 0.5},
+    }
+    told = [goals.told(trial, {"a": -2.0}) for trial in trials]
+    names = ("objective 0", "objective 1", "constraint a", "constraint b")
+    rows = [(1.0, 2.0, -1.0, 3.0), (4.0, 5.0, -2.0, 1e300), (6.0, 7.0, -2.0, 0.0)]
+    assert told == [dict(zip(names, row, strict=True)) for row in rows]
+    assert goals.told(finished(state=TrialState.FAIL, value=None), {}) is None
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_infeasible_trials_are_worse_than_every_feasible_one(sign: float) -> None:
-    values = [2.0, -1.0, 5.0]
-    scoring = Scoring(sign).including([finished(value=value) for value in values[:2]])
-    scoring = scoring.including([finished(value=values[2]), infeasible(3.0, value=-1e9 * sign)])
-    worst = max(sign * value for value in values)
-    scores = [scoring.score(infeasible(violation)) for violation in (0.1, 1.0, 100.0, float("inf"))]
-    assert all(score is not None and score > worst for score in scores)
-    assert scores == sorted(scores, key=float)  # type: ignore[arg-type]
+@pytest.mark.parametrize("noise", [0.1, {2: 0.1}, {"a": 0.1}])
+def test_noise_of_several_objectives_is_by_number(noise: Any) -> None:
+    with pytest.raises(OptionError, match=r"by the numbers of the 2 objectives, such as \{0: 0.1\}"):
+        StudyGoals((False, False)).options(noise)
+
+
+def test_standard_errors_of_several_values_are_a_list() -> None:
+    assert standard_errors(finished(user_attrs={"addtree:std": 0.1}), 1) == [0.1]
+    assert standard_errors(finished(), 2) == [None, None]
+    assert standard_errors(finished(user_attrs={"addtree:std": [0.1, None]}), 2) == [0.1, None]
+    for wrong in (0.1, [0.1], [0.1, -1.0]):
+        with pytest.raises(TrialError, match="'addtree:std' of trial"):
+            standard_errors(finished(user_attrs={"addtree:std": wrong}), 2)
 
 
 @pytest.mark.parametrize("space", [Space(k=Integer(10**17, 10**17 + 5)), None])
@@ -244,3 +278,50 @@ def test_whole_numbers_that_optuna_rounds_are_told_as_they_were_suggested(space:
     first = 0 if space is not None else 1  # without a space, the first trial is not a suggestion
     assert len(set(given[first:])) == 6 - first
     assert all(10**17 <= k <= 10**17 + 5 for k in given)
+
+
+# ---------------------------------------------------------------------- what is stored
+
+
+def branches(trial: optuna.Trial) -> float:
+    if trial.suggest_categorical("model", ["line", "curve"]) == "line":
+        return 1 + trial.suggest_float("slope", -1, 1) ** 2
+    return (trial.suggest_float("bend", -1, 1) - 0.3) ** 2
+
+
+def test_a_study_in_memory_has_no_attributes_of_ours() -> None:
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0, n_startup_trials=3))
+    study.optimize(branches, n_trials=8)
+    columns = pytest.importorskip("pandas").DataFrame(study.trials_dataframe()).columns
+    assert [name for name in columns if "attrs" in name] == []
+
+
+def test_threads_see_the_suggestions_of_a_study_in_memory() -> None:
+    """The objective of the first trial has asked for nothing yet."""
+    space = Space(a=Categorical([1, 2]))
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
+    trials = [study.ask(), study.ask()]
+    assert {trial.suggest_categorical("a", [1, 2]) for trial in trials} == {1, 2}
+
+
+def test_suggestions_are_the_same_in_memory_and_in_a_database(tmp_path: Path) -> None:
+    """Three trials run at a time; attributes in a database are read back by name, also those of earlier versions."""
+    runs = []
+    for storage in (None, f"sqlite:///{tmp_path}/study.db"):
+        study = optuna.create_study(storage=storage, sampler=AddTreeSampler(seed=0, n_startup_trials=3))
+        for _ in range(4):
+            trials = [study.ask() for _ in range(3)]
+            for trial in trials:
+                study.tell(trial, branches(trial))
+        runs.append([trial.params for trial in study.trials])
+        stored = {name for trial in study.trials for name in trial.system_attrs}
+        assert stored == (set() if storage is None else {"addtree:suggested:0"})
+    assert runs[0] == runs[1]
+
+
+def test_what_a_finished_trial_does_not_tell_is_stored_in_memory_too() -> None:
+    study = optuna.create_study()
+    trial = study.ask()
+    TrialHistory().publish(study, study.trials[0], {"a": 2**60 + 1, "b": 0.5, "c": as_suggestion(0.25)})
+    study.tell(trial, 1.0)
+    assert published(study.trials[0]) == {"a": 2**60 + 1, "c": as_suggestion(0.25)}

@@ -6,7 +6,7 @@ import copy
 import math
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
 from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.model.specification import Specification
@@ -41,13 +41,15 @@ class AddTreeSampler(BaseSampler):
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
-                      value, None to learn it. Under noise, the same parameters may be suggested again
+                      value, None to learn it. Under noise, the same parameters may be suggested again. With several
+                      objectives, a dict by their numbers: {0: 0.1}
 
-    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
-    counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
-    worse. Until there is a feasible trial, the sampler minimises the sum of the violations. The trials that other
+    A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
+    maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
+
+    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. The trials that other
     workers run are taken into account. A trial may carry the standard error of its value as the user attribute
-    "addtree:std".
+    "addtree:std", or a list of them.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -68,7 +70,7 @@ class AddTreeSampler(BaseSampler):
         seed: int | None = None,
         n_startup_trials: int = 10,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
-        noise: float | None = None,
+        noise: float | Mapping[int, float] | None = None,
         initial: Sequence[Config] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
@@ -78,7 +80,8 @@ class AddTreeSampler(BaseSampler):
         if seed is not None and seed < 0:
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        Specification(noise=noise)  # raises if the noise is impossible
+        for std in noise.values() if isinstance(noise, Mapping) else (noise,):
+            Specification(noise=std)  # raises if the noise is impossible
         self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
@@ -96,7 +99,6 @@ class AddTreeSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or seen so far."""
-        self._raise_error_if_multi_objective(study)
         with self._lock:
             model = self._state_for(study, trial).model
             return {} if model is None else dict(model.translation.distributions)
@@ -105,10 +107,9 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The parameters that are active in the suggested configuration."""
-        self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
-            initial = state.initial.take(study, trial)
+            initial = state.initial.take(study, trial, state.history.published)
             fixed = {**initial, **fixed_params(trial), **trial.params}
             if not initial and (state.model is None or state.model.covers(fixed)):
                 return {}
@@ -117,7 +118,7 @@ class AddTreeSampler(BaseSampler):
                 n_finished = len(state.history.finished)
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
-                publish(study, trial, params)
+                state.history.publish(study, trial, params)
                 if not state.can_coincide(params, fixed):
                     break
                 state.refresh(study)
@@ -139,7 +140,6 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A value for a parameter that was not suggested, or was suggested outside of its range in this trial."""
-        self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             if param_name not in state.suggestions.get(trial.number, {}):
@@ -153,7 +153,7 @@ class AddTreeSampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Evaluate the constraints and store them with the trial. An impossible standard error raises."""
-        standard_error(trial)
+        standard_errors(trial, len(study.directions))
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
         constraints = [float(constraint) for constraint in self._constraints_func(trial)]
@@ -170,7 +170,10 @@ class AddTreeSampler(BaseSampler):
         the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
         feasible.
         """
-        self._raise_error_if_multi_objective(study)
+        if len(study.directions) > 1:
+            raise OptionError(
+                f"recommend() needs one objective, and the study has {len(study.directions)}; see study.best_trials"
+            )
         best = study.best_trial
         state = StudyState(study, self._settings)
         state.refresh(study)

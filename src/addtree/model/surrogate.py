@@ -114,6 +114,12 @@ class Surrogate:
         rows = self.kernel.rows(X)
         return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
 
+    def give_up(self, X: Array) -> Surrogate:
+        """The same with rows X that fail, each at its present mean, or at the median of the values if that is worse."""
+        rows = self.kernel.rows(X)
+        z = np.maximum(self.posterior.predict(rows)[0], np.median(self.posterior.z))
+        return replace(self, posterior=self.posterior.condition(rows, z))
+
     def with_data(self, data: Observations, *, theta: Array | None = None) -> Surrogate:
         """The same standardisation and θ, or another θ, with other observations instead of the present ones.
 
@@ -150,7 +156,7 @@ class Surrogate:
 
         Raises ValueError if no fit of these observations can have given the form.
         """
-        if not np.all(np.isfinite(data.y)):
+        if not len(data):
             raise ValueError("the model was fitted to trials that all failed")
         theta = np.array(form["theta"], dtype=float)
         gram, chosen = _fit_data(kernel, data, settings)

@@ -10,14 +10,15 @@ turns. The turn of a suggestion is its number in the run, from 1:
 
 The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
 expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives way to
-top-two Thompson sampling (see `noisy`), which may repeat an evaluation.
+top-two Thompson sampling (see `noisy`), which may repeat an evaluation. With several objectives or constraints (see
+`multiobjective`) the schedule is the same; the best observations are those of the front, and "lower" is beyond it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -27,8 +28,11 @@ from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
 from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
+from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.decomposed import VertexSearch, maximize_sum
+from addtree.search.failures import Avoidance
 from addtree.search.joint import JointSearch, maximize_jointly
+from addtree.search.multiobjective import Posteriors, by_merit, joint_criterion
 from addtree.search.noisy import TopTwo, by_mean, top_two
 from addtree.search.pathwise import SamplePath
 from addtree.search.view import View
@@ -52,6 +56,8 @@ class Policy:
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
     aim           how far below the best the lower target is, as a share of (median - best)
+    margin        how much worse than the front the reference point of several objectives is, as a share of its range
+    avoidance     how failures are avoided
     noisy         top-two Thompson sampling, and when it takes over from expected improvement
     tolerance     gain of log expected improvement below which an ascent ends, whatever the scale of y
     candidates    candidates of the joint search
@@ -66,6 +72,8 @@ class Policy:
     local_turn: int | None = 2
     neglected: bool = True
     aim: float = 0.1
+    margin: float = 1.0
+    avoidance: Avoidance = Avoidance()
     noisy: TopTwo = TopTwo()
     tolerance: float = 0.01
     candidates: CandidateSettings = CandidateSettings()
@@ -76,11 +84,15 @@ class Policy:
     def modes(self, turn: int) -> Iterator[Mode]:
         """The modes of a turn, in the order in which they are tried."""
         if self.acquisition == "logei":
-            if self.neglected and _is_triangular(turn):
+            if self.explores(turn):
                 yield Mode.NEGLECTED
             if turn % self.cycle == self.local_turn:
                 yield Mode.LOCAL
         yield Mode.EVERYWHERE
+
+    def explores(self, turn: int) -> bool:
+        """Whether a turn is that of a neglected branch."""
+        return self.neglected and _is_triangular(turn)
 
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
@@ -92,8 +104,11 @@ def _is_triangular(turn: int) -> bool:
     return math.isqrt(8 * turn + 1) ** 2 == 8 * turn + 1
 
 
-def check_acquisition(acquisition: str, covariance: str) -> None:
-    """Raise an OptionError if an acquisition is unknown or does not fit the covariance."""
+def check_acquisition(acquisition: str, covariance: str, *, single: bool = True) -> None:
+    """Raise an OptionError if an acquisition is unknown, or does not fit the covariance or the goals.
+
+    single  whether an evaluation gives one value
+    """
     if acquisition not in ACQUISITIONS:
         raise OptionError(f"acquisition={acquisition!r} is unknown; use one of {', '.join(map(repr, ACQUISITIONS))}")
     if acquisition == "additive-ucb" and covariance != "additive":
@@ -101,19 +116,40 @@ def check_acquisition(acquisition: str, covariance: str) -> None:
             f"acquisition='additive-ucb' adds up over vertices, covariance={covariance!r} does not; "
             "use covariance='additive', or acquisition='ucb'"
         )
+    if acquisition != "logei" and not single:
+        raise OptionError(
+            f"acquisition={acquisition!r} is for one objective without constraints; use acquisition='logei'"
+        )
 
 
 def suggest(
-    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy,
+    posteriors: Posteriors,
+    observed: Observed,
+    *,
+    turn: int,
+    rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next, or None if the search finds only rows that are taken.
 
-    The posterior knows the observations, and may know rows that are still being evaluated besides.
+    The posteriors know the observations, and may know rows that are still being evaluated besides.
+
+    bonus  what is added to the acquisition, such as the log probability of success
     """
-    if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
-        return suggest_again(policy, posterior, observed, turn=turn, rng=rng)
-    view: View = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
-    acquisition = joint_acquisition(policy, posterior, observed, turn)
+    view: View = posteriors.in_turn(turn)
+    criterion: Criterion
+    if not posteriors.is_single:
+        aim = policy.aim if policy.aims_lower(turn) else 0.0
+        criterion = joint_criterion(posteriors, observed, aim=aim, margin=policy.margin)
+        observed = by_merit(observed, posteriors, rng)
+    else:
+        posterior = posteriors.objectives[0]
+        if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
+            return suggest_again(policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
+        view = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
+        criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
+    criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn):
         rows = _rows_to_score(mode, policy, observed, rng)
@@ -121,24 +157,33 @@ def suggest(
             continue
         if mode is Mode.EVERYWHERE and view.kernel.of_kind("main"):
             row, is_answer = _decomposed_row(policy, view, observed, turn, rng)
-            if is_answer:
+            if is_answer and bonus is None:
                 return row
             rows = np.concatenate([rows, row[None]])
-        found = maximize_jointly(view, observed, acquisition, rows, search=policy.joint, tolerance=tolerance)
+        found = maximize_jointly(criterion, observed, rows, search=policy.joint, tolerance=tolerance)
         if found is not None:
             return found
     return None
 
 
 def suggest_again(
-    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy,
+    posteriors: Posteriors,
+    observed: Observed,
+    *,
+    turn: int,
+    rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next if rows may be evaluated again: values are noisy, or the space is exhausted."""
+    if not posteriors.is_single:
+        return suggest(policy, posteriors, replace(observed, taken=set()), turn=turn, rng=rng, bonus=bonus)
+    posterior = posteriors.objectives[0]
     incumbents = by_mean(observed, posterior)
     rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
     if posterior.kernel.of_kind("main"):
         rows = np.concatenate([rows, _decomposed_row(policy, posterior, incumbents, turn, rng)[0][None]])
-    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng)
+    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng, bonus=bonus)
 
 
 def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
