@@ -23,7 +23,7 @@ from addtree._types import Array
 from benchmarks import noise, regret, several
 from benchmarks.paired import holm
 from benchmarks.several import GP, MARKS, NOW, TPE, Evaluate
-from benchmarks.yahpo import MissingDataError
+from benchmarks.task import MissingDataError
 
 SAMPLE = 500  # Random configurations from which the limit is computed.
 SHARES = {  # The share of random configurations that keep the limit; keys end with the objective and the limited value.

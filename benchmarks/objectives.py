@@ -25,7 +25,7 @@ from addtree.search.hypervolume import hypervolumes
 from benchmarks import noise, regret, several
 from benchmarks.paired import holm
 from benchmarks.several import GP, MARKS, NOW, NSGA, TPE, Evaluate, Values
-from benchmarks.yahpo import MissingDataError
+from benchmarks.task import MissingDataError
 
 SAMPLE = 500  # Random configurations whose medians are the reference point.
 PAIRS = (

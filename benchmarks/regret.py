@@ -1,6 +1,8 @@
 """Regret, ranks and tests from runs.
 
-    y_t   best value after t evaluations                        (seeds x budget, for a task and a method)
+    y_t   value of the configuration that a run returns after t evaluations: the best one, or, if the method was told
+          noisy values, the true value of the one that it takes for the best
+                                                                (seeds x budget, for a task and a method)
     y*    the reference of a task, or the best value of any run if that is less
     r_t   regret, y_t - y*
     s     mean regret of random search at the final budget      (for a task)
@@ -35,7 +37,7 @@ class Runs:
     """The runs of one method on one task, seed by seed."""
 
     seeds: tuple[int, ...]
-    values: Array  # seeds x budget
+    values: Array  # y_t, seeds x budget
     seconds: Array  # seeds x budget
 
 
@@ -93,11 +95,16 @@ def read(folder: Path, budget: int) -> dict[str, dict[str, Runs]]:
         runs = sorted(runs, key=lambda run: int(run["seed"]))
         return Runs(
             tuple(run["seed"] for run in runs),
-            np.array([run["values"][:budget] for run in runs]),
+            np.array([returned(run)[:budget] for run in runs]),
             np.array([run["seconds"][:budget] for run in runs]),
         )
 
     return {task: {method: stack(runs) for method, runs in each.items()} for task, each in found.items()}
+
+
+def returned(run: Mapping[str, Any]) -> Array:
+    """y_t of a run."""
+    return np.array(run["returned"]) if "returned" in run else np.minimum.accumulate(run["values"])
 
 
 def normalised(by_task: ByTask, best: Mapping[str, float]) -> Curves:
@@ -106,7 +113,7 @@ def normalised(by_task: ByTask, best: Mapping[str, float]) -> Curves:
     for task, each in by_task.items():
         if BASELINE not in each:
             continue
-        regret = {m: np.minimum.accumulate(runs.values, axis=1) - best[task] for m, runs in each.items()}
+        regret = {m: runs.values - best[task] for m, runs in each.items()}
         scale = float(regret[BASELINE][:, -1].mean())
         if scale > 0:
             out[task] = {method: r / scale for method, r in regret.items()}
@@ -123,6 +130,19 @@ def interval(curves: Sequence[Array], *, resample_tasks: bool, seed: int = 0) ->
         means = np.take_along_axis(means, picked[:, :, None], axis=1)
     out: Array = np.quantile(means.mean(axis=1), [0.025, 0.975], axis=0)
     return out
+
+
+def ratio(above: Sequence[Array], below: Sequence[Array], *, seed: int = 0) -> Array:
+    """Mean regret of one method over that of another on the same tasks, with its 95 % bootstrap interval (3 x budget).
+
+    The rows are the ratio, and the lower and the upper end of its interval if the seeds are resampled within each task.
+    """
+    rng = np.random.default_rng(seed)
+    means = [np.mean([_resampled_means(curve, rng) for curve in curves], axis=0) for curves in (above, below)]
+    centre = np.mean([curve.mean(axis=0) for curve in above], axis=0) / np.mean(
+        [curve.mean(axis=0) for curve in below], axis=0
+    )
+    return np.concatenate([centre[None], np.quantile(means[0] / means[1], [0.025, 0.975], axis=0)])
 
 
 def _resampled_means(curve: Array, rng: np.random.Generator) -> Array:
@@ -161,7 +181,7 @@ def compare(by_task: ByTask, subject: str, methods: Sequence[str]) -> dict[str, 
                 continue
             shared = sorted(set(each[subject].seeds) & set(each[peer].seeds))
             ends = [
-                np.array([runs.values[runs.seeds.index(seed)].min() for seed in shared])
+                np.array([runs.values[runs.seeds.index(seed), -1] for seed in shared])
                 for runs in (each[subject], each[peer])
             ]
             if len(shared) < 2 or p_value(*ends) >= ALPHA:
@@ -190,7 +210,7 @@ def summarise(results: Results, methods: Sequence[str], marks: Sequence[int]) ->
             "seeds": {t: by_seeds[:, t - 1].tolist() for t in marks},
             "tasks": {t: by_tasks[:, t - 1].tolist() for t in marks},
             "rank": {t: float(rank[i, t - 1]) for t in marks},
-            "milliseconds": float(seconds.mean() * 1e3),
+            "milliseconds": float(np.nanmean(seconds) * 1e3),
             "runs": int(sum(len(curve) for curve in own)),
             "family": _by_family(curves, method, marks),
         }

@@ -16,7 +16,7 @@ from benchmarks.files import RESULTS
 from benchmarks.regret import ALPHA, BASELINE, Results, compare, interval, normalised, ranks, read, summarise
 
 SMALLEST = 1e-16  # A regret below this one is rounding error, and counts as this one.
-MARKS = (30, 50)  # The tables show the regret after these numbers of evaluations, and at the final budget.
+MARKS = (10, 20, 30, 50)  # The tables show the regret after these numbers of evaluations, and at the final budget.
 PRECISION_MARKS = (25, 40, 60)  # The same for the table of the functions, where small regrets can be told apart.
 
 
@@ -30,7 +30,7 @@ def table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
         low, high = row["tasks"][marks[-1]]
         places = [f"{row['rank'][t]:.2f}" for t in marks[-2:]]
         lines.append([method, *cells, f"{low:.2f}–{high:.2f}", *places, f"{row['milliseconds']:.1f}", str(row["runs"])])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 def family_table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
@@ -39,7 +39,7 @@ def family_table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
     lines = [["method", *(f"{family} at {t}" for family in families for t in marks[-2:])]]
     for method, row in summary["methods"].items():
         lines.append([method, *(f"{row['family'][family][t]:.2f}" for family in families for t in marks[-2:])])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 def task_table(results: Results, methods: Sequence[str]) -> str:
@@ -48,7 +48,7 @@ def task_table(results: Results, methods: Sequence[str]) -> str:
     lines = [["task", *methods]]
     for task, each in curves.items():
         lines.append([task, *(f"{each[m][:, -1].mean():.3g}" if m in each else "–" for m in methods)])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 def precision_table(results: Results, methods: Sequence[str], marks: Sequence[int]) -> str:
@@ -60,13 +60,14 @@ def precision_table(results: Results, methods: Sequence[str], marks: Sequence[in
         optimum = results.known[task]
         assert optimum is not None
         for method in (method for method in methods if method in each):
-            regret = np.minimum.accumulate(each[method].values, axis=1) - optimum
+            regret = each[method].values - optimum
             digits = np.median(np.log10(np.maximum(regret, SMALLEST)), axis=0)
             lines.append([task, method, *(f"{digits[t - 1]:.1f}" for t in marks)])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
+def markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as a table; the first row is its head."""
     head, *rows = lines
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
@@ -109,7 +110,7 @@ def verdict_table(subject: str, verdicts: Mapping[str, Mapping[str, Sequence[str
     for peer, verdict in verdicts.items():
         counts = [str(len(verdict[key])) for key in ("better", "neither", "worse")]
         lines.append([peer, *counts, ", ".join(verdict["worse"]) or "–"])
-    return _markdown(lines)
+    return markdown_table(lines)
 
 
 # ---------------------------------------------------------------- plots
@@ -178,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder with runs")
     parser.add_argument("--out", type=Path, help="folder for the report (default: that of the runs)")
     parser.add_argument("--budget", type=int, default=100, help="evaluations per run (default: 100)")
-    parser.add_argument("--marks", type=int, nargs="+", help="evaluations to show (default: 30, 50 and the budget)")
+    parser.add_argument("--marks", type=int, nargs="+", help="evaluations to show (default: 10, 20, 30, 50, budget)")
     parser.add_argument("--subject", default="addtree", help="the method that is compared with every other")
     parser.add_argument("--tasks", nargs="+", default=tasks.USUAL, help=tasks.HELP)
     parser.add_argument("--no-plots", action="store_true", help="write the report without plots")

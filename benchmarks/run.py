@@ -15,6 +15,7 @@ import platform
 import sys
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -23,13 +24,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from addtree import Space
+import numpy as np
+
 from addtree._files import write_text
 from addtree._processes import worker_pool
 from benchmarks import peers, report, tasks
 from benchmarks.files import RESULTS
 
-Begin: TypeAlias = Callable[[str, Space, int], peers.Method]  # from a method's name, a space and a seed
+Begin: TypeAlias = Callable[[str, tasks.Task, int], peers.Method]  # from a method's name, a task and a seed
 Outcome: TypeAlias = tuple[float, float, str | None]  # best value, seconds, error
 
 
@@ -46,7 +48,7 @@ class Run:
     @property
     def path(self) -> Path:
         """The file of its result."""
-        return self.out / self.task.replace("/", "__") / self.method / f"{self.seed}.json"
+        return self.out / self.task.replace("/", "__") / self.method.replace(" ", "-") / f"{self.seed}.json"
 
     @property
     def marker(self) -> Path:
@@ -59,38 +61,50 @@ class Run:
         return self.path.exists() and len(json.loads(self.path.read_text())["values"]) >= self.budget
 
 
-_load = lru_cache(maxsize=4)(tasks.load)  # A worker does runs of the same few tasks one after the other.
+_load = lru_cache(maxsize=32)(tasks.load)  # A worker meets the same tasks again with every seed.
 
 
 def evaluate(run: Run, begin: Begin = peers.start) -> dict[str, Any]:
-    """Do a run; returns its result. The seconds are those of asking and telling, not of the objective."""
+    """Do a run; returns its result. The seconds are those of the processor for asking and telling.
+
+    On a noisy task the values are the true ones. The result also holds what the method was told, and the true value of
+    what it would return after each evaluation.
+    """
     task = _load(run.task)
-    method = begin(run.method, task.space, run.seed)
-    values: list[float] = []
-    configs: list[dict[str, Any]] = []
-    seconds: list[float] = []
+    method = begin(run.method, task, run.seed)
+    rng = np.random.default_rng([run.seed, zlib.crc32(run.task.encode())])
+    record: dict[str, list[Any]] = {key: [] for key in ("values", "seconds", "configs", "told", "returned")}
     for _ in range(run.budget):
-        asked = time.perf_counter()
+        asked = time.process_time()
         config = method.ask()
-        took = time.perf_counter() - asked
+        took = time.process_time() - asked
         config = task.space.validate(config)
         value = task.objective(config)
         if not math.isfinite(value):
             raise ValueError(f"{run.task} is {value} at {config}")
-        told = time.perf_counter()
-        method.tell(config, value)
-        seconds.append(took + time.perf_counter() - told)
-        values.append(value)
-        configs.append(config)
+        told = value + task.noise * float(rng.normal())
+        begun = time.process_time()
+        method.tell(config, told)
+        took += time.process_time() - begun
+        for key, entry in zip(record, (value, round(took, 6), config, told), strict=False):
+            record[key].append(entry)
+        if task.noise:
+            record["returned"].append(task.objective(_returned(method, record)))
     return {
         "task": run.task,
         "method": run.method,
         "seed": run.seed,
-        "values": values,
-        "seconds": [round(second, 6) for second in seconds],
-        "configs": configs,
+        **{key: entries for key, entries in record.items() if task.noise or key not in ("told", "returned")},
         "versions": {"python": platform.python_version(), **peers.versions(run.method)},
     }
+
+
+def _returned(method: peers.Method, record: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """What a method would return now: its own recommendation, or the configuration with the least value it was told."""
+    if isinstance(method, peers.Recommends):
+        return method.recommend()
+    config: dict[str, Any] = record["configs"][int(np.argmin(record["told"]))]
+    return config
 
 
 def work(run: Run, begin: Begin = peers.start) -> Outcome:

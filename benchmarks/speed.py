@@ -78,7 +78,7 @@ def start_up(repetitions: int = 10) -> None:
 
 def timed(method: str, task: tasks.Task, n: int, seed: int, *, told: int = 0) -> list[float]:
     """Milliseconds of the suggestions of a run of n evaluations; the first `told` are random and not asked for."""
-    session, rng, out = peers.start(method, task.space, seed), np.random.default_rng(seed), []
+    session, rng, out = peers.start(method, task, seed), np.random.default_rng(seed), []
     for _ in range(told):
         sample = task.space.sample(rng)
         session.tell(sample, task.objective(sample))

@@ -19,14 +19,11 @@ import numpy as np
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.space.parameters import Parameter
+from benchmarks.task import MissingDataError
 
 INSTANCE = "task_id"  # The name of the parameter that selects the data set.
 # The remedy for missing data, as the messages give it.
 WHERE = "clone https://github.com/slds-lmu/yahpo_data to a folder called yahpo, and name the folder that holds it"
-
-
-class MissingDataError(Exception):
-    """The data of a task are not on this machine."""
 
 
 @dataclass(frozen=True)

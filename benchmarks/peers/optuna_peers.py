@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import optuna
 
@@ -17,11 +18,25 @@ from addtree.study.task import suggest_config, suggest_parameter
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class Study:
-    """One in-memory study. If `flat`, every parameter of the tree is suggested, and the inactive ones are dropped."""
+Program: TypeAlias = Callable[[optuna.Trial], dict[str, Any]]
 
-    def __init__(self, space: Space, sampler: optuna.samplers.BaseSampler, *, flat: bool = False) -> None:
-        self._space, self._flat = space, flat
+
+class Study:
+    """One in-memory study.
+
+    program  the objective's code up to the configuration; None suggests the parameters of the space as they open
+    flat     suggests every parameter of the tree, and drops the inactive ones
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        sampler: optuna.samplers.BaseSampler,
+        program: Program | None = None,
+        *,
+        flat: bool = False,
+    ) -> None:
+        self._space, self._program, self._flat = space, program, flat
         self._study = optuna.create_study(sampler=sampler)
         self._trial: Any = None
 
@@ -31,6 +46,8 @@ class Study:
 
     def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
+        if self._program is not None:
+            return self._program(self._trial)
         if not self._flat:
             return suggest_config(self._trial, self._space)
         full = {name: suggest_parameter(self._trial, name, domain) for name, domain in self._space.variables.items()}
@@ -42,29 +59,47 @@ class Study:
         self._study.tell(self._trial, None if failed else value, state=state)
 
 
-def tpe(space: Space, seed: int) -> Study:
+def addtree(space: Space, seed: int, program: Program | None = None) -> Study:
+    """addtree's sampler without a declared space."""
+    return Study(space, AddTreeSampler(seed=seed), program)
+
+
+def tpe(space: Space, seed: int, program: Program | None = None) -> Study:
     """TPE with its defaults."""
-    return Study(space, make_sampler("TPESampler", seed=seed))
+    return Study(space, make_sampler("TPESampler", seed=seed), program)
 
 
-def tpe_group(space: Space, seed: int) -> Study:
+def tpe_group(space: Space, seed: int, program: Program | None = None) -> Study:
     """Multivariate TPE over groups, which Optuna recommends for conditional spaces."""
-    return Study(space, make_sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
+    return Study(
+        space, make_sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False), program
+    )
 
 
-def gp(space: Space, seed: int) -> Study:
+def tpe_union(space: Space, seed: int) -> Study:
+    """OptunaHub's multivariate TPE over the union of all parameters; it refuses dynamic ranges."""
+    from tpe_union_multivariate import TPEUnionMultivariateSampler
+
+    return Study(space, TPEUnionMultivariateSampler(seed=seed))
+
+
+def tpe_hierarchical(space: Space, seed: int, program: Program | None = None) -> Study:
+    """OptunaHub's hierarchical TPE, which infers the hierarchy of the groups."""
+    from hierarchical_tpe import HierarchicalTPESampler
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return Study(space, HierarchicalTPESampler(seed=seed), program)
+
+
+def gp(space: Space, seed: int, program: Program | None = None) -> Study:
     """The GP sampler as a user meets it; it draws conditional parameters at random."""
-    return Study(space, make_sampler("GPSampler", seed=seed))
+    return Study(space, make_sampler("GPSampler", seed=seed), program)
 
 
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler if the user flattens the space by hand."""
     return Study(space, make_sampler("GPSampler", seed=seed), flat=True)
-
-
-def addtree_define_by_run(space: Space, seed: int) -> Study:
-    """AddTreeSampler as a user meets it: it is not told the space."""
-    return Study(space, AddTreeSampler(seed=seed))
 
 
 def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:

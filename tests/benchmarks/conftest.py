@@ -13,7 +13,7 @@ def runs() -> Callable[..., regret.Runs]:
     """A function that makes the runs of one method on one task; each argument holds the values of one seed."""
 
     def make(*values: list[float]) -> regret.Runs:
-        array = np.array(values, dtype=float)
+        array = np.minimum.accumulate(np.array(values, dtype=float), axis=1)
         return regret.Runs(tuple(range(len(values))), array, np.full_like(array, 0.002))
 
     return make

@@ -75,3 +75,16 @@ def test_a_result_knows_its_methods_and_references(runs: MakeRuns) -> None:
     assert results.methods == ["x", "y"]
     assert results.complete == ["x"]
     assert list(results.with_runs_of(["x", "y"])) == ["a/1"]
+
+
+def test_a_ratio_lies_inside_its_interval_and_is_one_for_equal_methods(results: regret.Results) -> None:
+    curves = [each["good"] + 0.1 for each in regret.normalised(results.runs, results.best).values()]
+    doubled = regret.ratio([2 * curve for curve in curves], curves)
+    np.testing.assert_allclose(doubled[0], 2.0)
+    assert np.all((doubled[1] <= 2.0) & (doubled[2] >= 2.0))
+    np.testing.assert_allclose(regret.ratio(curves[1:], curves[1:])[1:, -1], 1.0)  # both seeds end at the same value
+
+
+def test_a_noisy_run_counts_by_what_it_returns() -> None:
+    assert regret.returned({"values": [3.0, 1.0, 2.0]}).tolist() == [3.0, 1.0, 1.0]
+    assert regret.returned({"values": [3.0, 1.0, 2.0], "returned": [3.0, 3.0, 1.0]}).tolist() == [3.0, 3.0, 1.0]

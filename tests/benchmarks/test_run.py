@@ -5,9 +5,9 @@ import os
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from addtree import Space
 from benchmarks import peers, run, tasks
 
 
@@ -43,7 +43,7 @@ def test_a_seed_means_one_run(tmp_path: Path) -> None:
     assert first == second != other
 
 
-def fail(method: str, space: Space, seed: int) -> peers.Method:
+def fail(method: str, task: tasks.Task, seed: int) -> peers.Method:
     raise RuntimeError("no luck")
 
 
@@ -104,3 +104,41 @@ def test_a_method_suggests_valid_configurations(tmp_path: Path, task: str, metho
     first, second = (run.evaluate(make(tmp_path, task=task, method=method, budget=13))["values"] for _ in range(2))
     assert len(first) == 13
     assert first == second
+
+
+def test_a_noisy_run_records_what_was_told_and_the_true_value_of_what_is_returned(tmp_path: Path) -> None:
+    result = run.evaluate(make(tmp_path, task="noisy/synthetic", budget=8))
+    true, told = np.array(result["values"]), np.array(result["told"])
+    assert 0.01 < np.std(told - true) < 0.5
+    least = [int(np.argmin(told[: t + 1])) for t in range(8)]
+    assert result["returned"] == [true[i] for i in least]  # random search returns what it was told to be least
+    assert "told" not in run.evaluate(make(tmp_path))
+
+
+def test_a_method_that_recommends_is_asked_what_it_returns(tmp_path: Path) -> None:
+    class Last(peers.RandomSearch):
+        def tell(self, config, value):
+            self.config = dict(config)
+
+        def recommend(self):
+            return self.config
+
+    result = run.evaluate(
+        make(tmp_path, task="noisy/synthetic", budget=4), lambda method, task, seed: Last(task.space, seed)
+    )
+    assert result["returned"] == result["values"]
+
+
+@pytest.mark.parametrize("method", ["optuna-tpe", "addtree-define-by-run"])
+def test_define_by_run_methods_get_dynamic_ranges_as_they_are(tmp_path: Path, method: str) -> None:
+    pytest.importorskip("optuna", reason=f"{method} needs optuna")
+    begun = peers.start(method, tasks.load("dynamic/stages"), 0)
+    config = begun.ask()
+    assert set(begun._trial.params) == set(config)
+    assert begun._trial.params["x"] == pytest.approx(config["x"] * config["n"])
+
+
+def test_a_method_that_needs_another_release_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    other = peers.Peer(peers.METHODS["random"].begin, ("numpy",), {"numpy": "0.1"})
+    assert run.installed({"other": other}) == []
+    assert "skipping method other: numpy 0.1 not installed" in capsys.readouterr().out

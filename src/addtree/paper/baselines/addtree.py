@@ -29,3 +29,7 @@ class AddTree:
         """The value of the configuration that was just asked for."""
         assert self._trial is not None
         self._optimizer.tell(self._trial, value)
+
+    def recommend(self) -> dict[str, Any]:
+        """The configuration with the best mean under the model."""
+        return dict(self._optimizer.recommend().config)
