@@ -24,6 +24,7 @@ LAYERS = (
     ("search",),
     (
         *(
+            "_history",
             "trials",
             "optimizer",
             "_goals",
@@ -74,6 +75,7 @@ ENTRY_POINTS = {
     "_minimize.py: minimize",
     "optimizer.py: Optimizer.__init__",
     "sklearn/search.py: AddTreeSearchCV.__init__",
+    "cli/ask_tell.py: suggest",
     "cli/run.py: run",
     "paper/command.py: run",
 }

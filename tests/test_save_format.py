@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,24 @@ def test_the_fixture_of_this_version_has_every_field():
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(SaveFileError, match=r"missing/run.json cannot be written: No such file.*; give another path"):
         Optimizer(SPACE, seed=0).save(tmp_path / "missing" / "run.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit on the size of files needs POSIX")
+def test_a_full_disk_leaves_the_old_file_and_raises_one_error(tmp_path):
+    path = tmp_path / "run.json"
+    optimizer = Optimizer(SPACE, seed=0)
+    optimizer.save(path)
+    before = path.read_text()
+    code = (
+        "import resource, sys; from addtree import Optimizer; optimizer = Optimizer.load(sys.argv[1]); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try: optimizer.save(sys.argv[1])\n"
+        "except OSError as error: print(type(error).__name__, error)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True).stdout
+    assert shown == f"SaveFileError {path} cannot be written: File too large; give another path\n"
+    assert path.read_text() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_experimental_settings_are_not_saved(tmp_path):
@@ -302,15 +322,14 @@ def test_a_save_file_without_a_model_is_read(saved, caplog):
     assert "models: it is missing" in caplog.text
 
 
-def test_a_model_of_failures_alone_is_fitted_again(tmp_path, caplog):
-    optimizer = Optimizer(SPACE, seed=0, n_initial=2)
-    optimizer.tell(optimizer.ask(), failed=True)
-    run(optimizer, 4)
+def test_a_run_with_failures_continues_as_if_it_had_not_been_saved(tmp_path):
+    optimizer = Optimizer(SPACE, seed=0, n_initial=3)
+    for k in range(16):
+        trial = optimizer.ask()
+        optimizer.tell(trial, failed=True) if k % 3 == 1 else optimizer.tell(trial, objective(trial.config))
     optimizer.save(tmp_path / "run.json")
-    (model,) = json.loads((tmp_path / "run.json").read_text())["models"]
-    change(tmp_path / "run.json", models=[model | {"n": 1}])
-    assert len(Optimizer.load(tmp_path / "run.json").trials) == 5
-    assert "all failed" in caplog.text
+    loaded = Optimizer.load(tmp_path / "run.json")
+    assert [trial.config for trial in loaded.ask(3)] == [trial.config for trial in optimizer.ask(3)]
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS, {"noise": 0.3}, {"noise": 0.0}, {"maximize": True}], ids=str)

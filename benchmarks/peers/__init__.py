@@ -51,6 +51,7 @@ def _late(module: str, name: str) -> Callable[[Space, int], Method]:
 
 METHODS: dict[str, Peer] = {
     "addtree": Peer(AddTree, ("addtree", "numpy", "scipy")),
+    "addtree-define-by-run": Peer(_late("optuna_peers", "addtree_define_by_run"), ("addtree", "optuna")),
     "addtree-paper": Peer(partial(AddTree, **AS_PUBLISHED), ("addtree", "numpy", "scipy")),
     "random": Peer(RandomSearch, ("addtree", "numpy")),
     "optuna-tpe": Peer(_late("optuna_peers", "tpe"), ("optuna",)),

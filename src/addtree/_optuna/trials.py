@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optuna.distributions import BaseDistribution
 from optuna.samplers import PartialFixedSampler
+from optuna.storages import InMemoryStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -24,9 +24,11 @@ LOST = "addtree:lost"
 STD = "addtree:std"
 """User attribute of a trial: the standard error of its value, if that is known; with several values, a list."""
 
+PIECE_LENGTH = 2045
+"""Every storage can hold this number of characters in one attribute."""
+
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
 _LARGEST = 1e300  # An infinite constraint counts as this.
-_PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
 
 
 # ---------------------------------------------------------------------- what was suggested
@@ -38,12 +40,18 @@ def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
     A category that JSON cannot hold is not published: other workers see it as soon as the objective asks for it.
     """
     try:
-        text = json.dumps(params)
+        attrs = suggestion_attrs(params)
     except TypeError:
         return
-    for i, start in enumerate(range(0, len(text), _PIECE_LENGTH)):
-        piece = text[start : start + _PIECE_LENGTH]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTED}:{i}", piece)
+    for key, piece in attrs.items():
+        study._storage.set_trial_system_attr(trial._trial_id, key, piece)
+
+
+def suggestion_attrs(params: Mapping[str, Any]) -> dict[str, str]:
+    """The system attributes that `published` reads, or a TypeError for what JSON cannot hold."""
+    text = json.dumps(params, separators=(",", ":"))
+    starts = range(0, len(text), PIECE_LENGTH)
+    return {f"{_SUGGESTED}:{i}": text[start : start + PIECE_LENGTH] for i, start in enumerate(starts)}
 
 
 def published(trial: FrozenTrial) -> dict[str, Any]:
@@ -56,6 +64,15 @@ def published(trial: FrozenTrial) -> dict[str, Any]:
     except ValueError:  # Another worker has not written all pieces yet.
         return {}
     return found
+
+
+def _inexact(params: dict[str, Any]) -> dict[str, Any]:
+    """The suggested parameters that cannot be read back from a finished trial: positions and large whole numbers."""
+    return {
+        name: value
+        for name, value in params.items()
+        if suggested_position(value) is not None or (is_whole(value) and abs(value) > MAX_EXACT)
+    }
 
 
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
@@ -214,21 +231,35 @@ def _constraint(name: str) -> str:
 class TrialHistory:
     """The trials of one study. Each call of `read` looks only at those that are new or were unfinished.
 
-    finished       the informative finished trials, in the order in which they were read
-    unfinished     the trials that run, or wait for a worker, by number
-    distributions  the distribution of each parameter in the informative trial with the largest number
-    counts         for each parameter, how often each value occurred (by its internal representation)
+    finished    the informative finished trials, in the order in which they were read
+    unfinished  the trials that run, or wait for a worker, by number
+    counts      for each parameter, how often each value occurred (by its internal representation)
     """
 
     def __init__(self) -> None:
         self.finished: list[FrozenTrial] = []
         self.unfinished: list[FrozenTrial] = []
-        self.distributions: dict[str, BaseDistribution] = {}
         self.counts: dict[str, dict[float, int]] = {}
-        self._newest: dict[str, int] = {}  # The number of the trial that each of `distributions` is from.
+        self._kept: dict[int, dict[str, Any]] = {}  # By trial number: suggestions that are not in the storage.
         self._read: set[int] = set()  # The numbers of all finished trials that were read.
         self._n_known = 0  # Every trial with a smaller number was read, or is in `_open`.
         self._open: list[int] = []  # The numbers of the trials that were unfinished when all trials were last visible.
+
+    def publish(self, study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
+        """Make a suggestion known to the other workers before the objective asks for all of it.
+
+        The workers of a study in memory are threads that share this object. Only what a finished trial does not tell is
+        then stored, so that `study.trials_dataframe()` seldom has a column for it.
+        """
+        if type(study._storage) is InMemoryStorage:  # Processes may share a storage that derives from it.
+            self._kept[trial.number] = params
+            params = _inexact(params)
+        if params:
+            publish(study, trial, params)
+
+    def published(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The parameters suggested for an unfinished trial, whether or not its objective has asked for them yet."""
+        return self._kept.get(trial.number) or published(trial)
 
     def read(self, study: Study) -> list[FrozenTrial]:
         """Read the study; returns the informative trials that finished since the last time, by number."""
@@ -243,6 +274,8 @@ class TrialHistory:
             self._open, self._n_known = [trial.number for trial in self.unfinished], len(trials)
         new = [trial for trial in candidates if trial.state.is_finished() and trial.number not in self._read]
         self._read.update(trial.number for trial in new)
+        for trial in new:
+            self._kept.pop(trial.number, None)
         informative = [trial for trial in new if is_informative(trial)]
         for trial in informative:
             self._record(trial)
@@ -254,5 +287,3 @@ class TrialHistory:
             value = distribution.to_internal_repr(trial.params[name])
             counts = self.counts.setdefault(name, {})
             counts[value] = counts.get(value, 0) + 1
-            if self._newest.get(name, -1) <= trial.number:
-                self._newest[name], self.distributions[name] = trial.number, distribution
