@@ -6,13 +6,13 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 BENCH_READY := $(VENV)/.bench-ready
 GPYOPT := $(VENV)/gpyopt
-LINTED := src tests benchmarks examples docs
+LINTED := src tests benchmarks examples docs hub tools
 
 # One BLAS thread: the matrices are small, and timings stay comparable.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-slow test-all soak programs lint format docs picture bench speed paper clean
+.PHONY: demo test test-slow test-all soak programs lint format release-check docs gallery picture bench speed paper clean
 
 # Which classifier for the digits? 40 trials, about half a minute; then open report.html.
 demo: $(DEMO_READY)
@@ -66,10 +66,20 @@ format: $(READY)
 	$(BIN)/ruff check --fix $(LINTED)
 	$(BIN)/ruff format $(LINTED)
 
+# The source distribution and the wheel, built and tested with the oldest and the newest versions that are supported.
+# Name the interpreters, for instance: make release-check RELEASE='--oldest /opt/python3.10/bin/python'
+release-check: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(BIN)/python tools/release_check.py $(RELEASE)
+
 # The site, into site/; a warning is an error.
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# docs/gallery.md: every example with its output and its picture; needs Chromium.
+gallery: $(READY)
+	$(BIN)/python docs/gallery.py
 
 # docs/img/report.png, by a photograph of the demo's report; needs Chromium.
 picture: $(READY)

@@ -58,8 +58,8 @@ def measure(case: Case) -> Coverage:
     bound = clip_bound(values[: case.n], maximize=False)
     values = clip(values, bound, maximize=False)
     known, y = configs[: case.n], values[: case.n]
-    gp = fit_model(task.space, known, y, maximize=False, max_fit=DEFAULT_LIMITS.fit, draws=DEFAULT_LIMITS.draws)
     trials = [Record(i, config, "done", value) for i, (config, value) in enumerate(zip(known, y, strict=True))]
+    gp = fit_model(task.space, trials, y, maximize=False, limits=DEFAULT_LIMITS)
     found = cross_validate(task.space, trials, y)
     return Coverage(
         case,

@@ -2,7 +2,7 @@
 
     python -m benchmarks.variants [names ...] [--tasks yahpo] [--seeds 4] [--budget 100] [--jobs 2]
 
-Prints, per variant, the median over tasks of its mean regret at 30, 50 and the last evaluation, in units of the
+Prints, per variant, the median over tasks of its mean regret at 10, 20, 30, 50 and the last evaluation, in units of the
 default's regret at the last. `VARIANTS` lists the names. `docs/design-notes.md` says what was learned from it.
 """
 
@@ -45,7 +45,9 @@ VARIANTS: dict[str, Settings] = {
     "never aiming lower": with_policy(lower_turn=None),
     "no local turns": with_policy(local_turn=None),
     "no turns for neglected branches": with_policy(neglected=False),
-    "one visit to an option": replace(DEFAULT, design=DesignSettings(visits=1)),
+    "four initial points": replace(DEFAULT, design=DesignSettings(rows=4)),
+    "ten initial points": replace(DEFAULT, design=DesignSettings(rows=10)),
+    "24 initial points": replace(DEFAULT, design=DesignSettings(rows=24)),
     "fitted at every observation": replace(DEFAULT, fit=FitSettings(growth=10**9)),
     "fresh starts half as often": replace(DEFAULT, fit=FitSettings(fresh_growth=2)),
     "no trends": with_priors(trend=log_prior(1e-5, 0.1, 0.1)),
@@ -93,7 +95,7 @@ def main() -> None:
     least = {
         t: min([tasks.reference(t) or np.inf, *(v[-1] for j, v in found.items() if j[1] == t)]) for _, t, _ in jobs
     }
-    at_n = [*(n for n in (30, 50) if n < args.budget), args.budget]
+    at_n = [*(n for n in (10, 20, 30, 50) if n < args.budget), args.budget]
     print("| variant | " + " | ".join(f"at {n}" for n in at_n) + " |\n" + "|---" * (1 + len(at_n)) + "|")
     for name in names:
         ratios = []

@@ -23,7 +23,18 @@ LAYERS = (
     ("model",),
     ("search",),
     (
-        *("trials", "optimizer", "_settings", "_prediction", "_display", "_save_format", "_save_schema"),
+        *(
+            "trials",
+            "optimizer",
+            "_goals",
+            "_models",
+            "_suggestion",
+            "_settings",
+            "_prediction",
+            "_display",
+            "_save_format",
+            "_save_schema",
+        ),
         *("_minimize", "_run", "_evaluation", "_workers", "_progress", "regression", "problems"),
     ),
     ("__init__",),
@@ -63,6 +74,7 @@ ENTRY_POINTS = {
     "_minimize.py: minimize",
     "optimizer.py: Optimizer.__init__",
     "sklearn/search.py: AddTreeSearchCV.__init__",
+    "cli/ask_tell.py: suggest",
     "cli/run.py: run",
     "paper/command.py: run",
 }

@@ -64,3 +64,14 @@ def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path):
     path = tmp_path / ("x" * 255)
     write_text(path, "text")
     assert path.read_text() == "text"
+
+
+def test_two_writers_of_one_path_do_not_share_a_temporary_file(tmp_path):
+    """Two machines that share a folder may have the same process and thread ids, so these do not tell writers apart."""
+    path = tmp_path / "file.txt"
+    with replaced(path) as first, replaced(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+        assert first.read_text() == "first"
+    assert path.read_text() == "first"  # its block ended last
+    assert list(tmp_path.iterdir()) == [path]

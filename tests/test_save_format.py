@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,24 @@ def test_the_fixture_of_this_version_has_every_field():
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(SaveFileError, match=r"missing/run.json cannot be written: No such file.*; give another path"):
         Optimizer(SPACE, seed=0).save(tmp_path / "missing" / "run.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit on the size of files needs POSIX")
+def test_a_full_disk_leaves_the_old_file_and_raises_one_error(tmp_path):
+    path = tmp_path / "run.json"
+    optimizer = Optimizer(SPACE, seed=0)
+    optimizer.save(path)
+    before = path.read_text()
+    code = (
+        "import resource, sys; from addtree import Optimizer; optimizer = Optimizer.load(sys.argv[1]); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try: optimizer.save(sys.argv[1])\n"
+        "except OSError as error: print(type(error).__name__, error)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True).stdout
+    assert shown == f"SaveFileError {path} cannot be written: File too large; give another path\n"
+    assert path.read_text() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_experimental_settings_are_not_saved(tmp_path):
@@ -166,7 +186,7 @@ def test_a_save_file_without_a_part_is_damaged(saved, key):
     refused(saved, f"{key}: it is missing")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", range(1, _save_format.VERSION + 1))
 @pytest.mark.parametrize("trials", [3, [3], ["x"], [[]]])
 def test_a_save_file_of_any_version_with_damaged_trials_is_refused(tmp_path, version, trials):
     path = tmp_path / "run.json"
@@ -177,7 +197,7 @@ def test_a_save_file_of_any_version_with_damaged_trials_is_refused(tmp_path, ver
 
 
 def trial(**changes):
-    saved = {"config": {"x": 0.5, "model": "c"}, "state": "done", "value": 1.0, "std": None}
+    saved = {"config": {"x": 0.5, "model": "c"}, "state": "done", "values": {"value": 1.0}, "stds": {}}
     saved |= {"duration": None, "error": None, "traceback": None}
     return {"trials": [saved | changes], "told": [0]}
 
@@ -197,9 +217,14 @@ def trial(**changes):
         ({"seed": True}, "seed"),
         ({"run": 3}, "run: it must be a string or null"),
         ({"maximize": 0}, "maximize: it must be true or false"),
-        ({"noise": math.inf}, "noise"),
-        ({"noise": 10**400}, "noise"),
-        ({"noise": -1e-9}, "noise"),
+        ({"noise": {"value": math.inf}}, "noise"),
+        ({"noise": {"value": 10**400}}, "noise"),
+        ({"noise": {"value": -1e-9}}, "noise"),
+        ({"noise": {"other": 1.0}}, "'other' is not one of 'value'"),
+        ({"objectives": 3}, "objectives: it must be an object or null"),
+        ({"objectives": {"value": "down"}}, "the direction of 'value' must be 'min' or 'max'"),
+        ({"constraints": None}, "constraints: it must be an object"),
+        ({"reference_point": [1]}, "reference_point: it must be an object or null"),
         ({"n_initial": None}, "n_initial: it must be a whole number from 1"),
         ({"n_initial": 10**9}, "n_initial=1000000000 is too large; use at most"),
         ({"n_initial": 10**400}, "n_initial"),
@@ -213,24 +238,27 @@ def trial(**changes):
         ({"trials": [{}]}, "trial 0: config: it is missing"),
         (trial(state="lost"), "trial 0: state: it must be one of pending, done, failed"),
         (trial(state=["done"]), "trial 0: state"),
-        (trial(value="1"), "trial 0: value: it must be a finite number or null"),
-        (trial(value=True), "trial 0: value"),
-        (trial(value=math.inf), "trial 0: value"),
-        (trial(value=math.nan), "trial 0: value"),
-        (trial(value=10**400), "trial 0: value"),
-        (trial(value=None), "trial 0: it is done with value None"),
-        (trial(state="failed"), "trial 0: it is failed with value 1.0"),
+        (trial(values=1.0), "trial 0: values: it must be an object of finite numbers"),
+        (trial(values={"value": "1"}), "trial 0: values: it must be an object of finite numbers"),
+        (trial(values={"value": True}), "trial 0: values"),
+        (trial(values={"value": math.inf}), "trial 0: values"),
+        (trial(values={"value": math.nan}), "trial 0: values"),
+        (trial(values={"value": 10**400}), "trial 0: values"),
+        (trial(values={}), "trial 0: it is done with values an object of 0"),
+        (trial(values={"other": 1.0}), "trial 0: it is done with values an object of 1"),
+        (trial(state="failed"), "trial 0: it is failed with values an object of 1"),
+        (trial(stds={"other": 0.1}), "trial 0: stds: it must name values of the trial"),
         (trial(config={"x": 5, "model": "c"}), "trial 0: parameter 'x': 5.0 is out of bounds"),
         (trial(config={"x": 10**400, "model": "c"}), "parameter 'x'"),
         (trial(config={"x": math.nan, "model": "c"}), "parameter 'x'"),
         (trial(config={"x": True, "model": "c"}), "parameter 'x'"),
         (trial(config=[]), "trial 0: config: it must be an object"),
         (trial(more=0.1), "trial 0: 'more': this field is unknown; remove it"),
-        (trial(std=-0.1), "trial 0: std: it must be a finite number, zero or more"),
+        (trial(stds={"value": -0.1}), "trial 0: stds: it must be an object of finite numbers, zero or more"),
         (trial(duration=-0.1), "trial 0: duration: it must be a finite number, zero or more"),
         (trial(error=["no"]), "trial 0: error: it must be a string or null"),
         (trial(traceback=1), "trial 0: traceback: it must be a string or null"),
-        (trial(state="forgotten", value=None), "told: it must list each trial that is done or failed, once"),
+        (trial(state="forgotten", values={}), "told: it must list each trial that is done or failed, once"),
         ({"told": [0, 1, 99]}, "told: it must list each trial that is done or failed, once"),
         ({"told": [0, 1]}, "told"),
         ({"told": [0, 0, 1, 2, 3, 4, 5]}, "told"),
@@ -242,7 +270,7 @@ def trial(**changes):
     ids=str,
 )
 def test_a_save_file_with_a_wrong_part_is_damaged(saved, wrong, word):
-    change(saved, model=None, **wrong)
+    change(saved, models=None, **wrong)
     refused(saved, word)
 
 
@@ -258,14 +286,13 @@ THETA = [0.0] * 14
         ({"n": 7, "n_fresh": 5, "theta": THETA}, "n: it must be at most the number of trials told, got 7"),
         ({"n": 0, "n_fresh": 5, "theta": THETA}, "n: it must be a whole number from 1"),
         ({"n": 5, "n_fresh": 5, "theta": THETA, "more": 1}, "'more': this field is unknown"),
-        ([], "model: it must be an object or null"),
-        (3, "model: it must be an object or null"),
+        (3, "models: it must be a list of objects or null"),
     ],
     ids=str,
 )
 def test_a_damaged_model_is_fitted_again_and_no_trial_is_lost(saved, model, word, caplog):
     whole = Optimizer.load(saved)
-    change(saved, model=model)
+    change(saved, models=[model])
     optimizer = Optimizer.load(saved)
     assert optimizer.trials == whole.trials
     assert [record.levelname for record in caplog.records] == ["WARNING"]
@@ -277,9 +304,9 @@ def test_a_damaged_model_is_fitted_again_and_no_trial_is_lost(saved, model, word
 @pytest.mark.parametrize("entry", [0, -2, -1])
 @pytest.mark.parametrize("value", [1e308, -1e308, 100.0, math.inf, math.nan, 10**400, "0", True])
 def test_a_model_with_an_impossible_hyperparameter_is_fitted_again(saved, entry, value, caplog):
-    model = json.loads(saved.read_text())["model"]
+    (model,) = json.loads(saved.read_text())["models"]
     model["theta"][entry] = value
-    change(saved, model=model)
+    change(saved, models=[model])
     optimizer = Optimizer.load(saved)
     assert len(caplog.records) == 1
     assert len(optimizer.trials) == 7
@@ -288,10 +315,10 @@ def test_a_model_with_an_impossible_hyperparameter_is_fitted_again(saved, entry,
 
 def test_a_save_file_without_a_model_is_read(saved, caplog):
     state = json.loads(saved.read_text())
-    del state["model"]
+    del state["models"]
     saved.write_text(json.dumps(state))
     assert len(Optimizer.load(saved).trials) == 7
-    assert "model: it is missing" in caplog.text
+    assert "models: it is missing" in caplog.text
 
 
 def test_a_model_of_failures_alone_is_fitted_again(tmp_path, caplog):
@@ -299,8 +326,8 @@ def test_a_model_of_failures_alone_is_fitted_again(tmp_path, caplog):
     optimizer.tell(optimizer.ask(), failed=True)
     run(optimizer, 4)
     optimizer.save(tmp_path / "run.json")
-    model = json.loads((tmp_path / "run.json").read_text())["model"]
-    change(tmp_path / "run.json", model=model | {"n": 1})
+    (model,) = json.loads((tmp_path / "run.json").read_text())["models"]
+    change(tmp_path / "run.json", models=[model | {"n": 1}])
     assert len(Optimizer.load(tmp_path / "run.json").trials) == 5
     assert "all failed" in caplog.text
 
@@ -311,7 +338,7 @@ def test_an_intact_model_is_never_taken_for_a_damaged_one(settings, tmp_path, ca
     for _ in range(6):
         run(optimizer, 1, lambda config: 1e-7 * objective(config))
         optimizer.save(tmp_path / "run.json")
-        assert (Optimizer.load(tmp_path / "run.json")._surrogate is None) == (optimizer._surrogate is None)
+        assert (Optimizer.load(tmp_path / "run.json")._models is None) == (optimizer._models is None)
     assert not caplog.records
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from addtree.errors import AddTreeError, DependencyError
+from addtree._goals import VALUE
+from addtree.errors import AddTreeError, DependencyError, ReportError
 from addtree.trials import Trial
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def html(name: str, optimizer: Optimizer, message: str = "") -> str:
     headline = _headline(optimizer.trials, message)
     return (
         f"<div><p><b>addtree.{name}</b>: {_html.escape(headline)}</p><p>{_html.escape(_best(optimizer))}</p>"
-        f"{_picture(optimizer.trials, maximize=optimizer.maximize)}"
+        f"{_progress_picture(optimizer)}"
         f"<details><summary>space</summary><pre>{_html.escape(str(optimizer.space))}</pre></details></div>"
     )
 
@@ -43,22 +44,33 @@ def _headline(trials: Sequence[Trial], message: str) -> str:
 
 
 def _best(optimizer: Optimizer) -> str:
+    if len(optimizer.goals.objectives) > 1:
+        ids = [str(trial.id) for trial in optimizer.pareto]
+        return f"{len(ids)} trials on the front: {', '.join(ids)}" if ids else "no trial on the front yet"
     try:
         best = optimizer.best
     except AddTreeError:
-        return "no value yet"
+        return "no value yet" if optimizer.goals.is_single else "no feasible trial yet"
     return f"best value {best.value!r} in trial {best.id}: {best.config!r}"
 
 
-def _picture(trials: Sequence[Trial], *, maximize: bool) -> str:
-    """The values by trial as dots and the best value so far as a line, as SVG; nothing before the second value."""
-    done = [(trial.id, trial.value) for trial in trials if trial.value is not None]
+def _progress_picture(optimizer: Optimizer) -> str:
+    """The values and the best so far; with several objectives, the hypervolume so far."""
+    if len(optimizer.goals.objectives) == 1:
+        done = [(trial.id, trial.value) for trial in optimizer.trials if trial.value is not None]
+        return _picture(done, maximize=optimizer.maximize, label="values by trial and the best so far")
+    volumes = list(enumerate(optimizer.hypervolumes()))
+    return _picture(volumes, maximize=True, label="hypervolume of the front by trial")
+
+
+def _picture(done: Sequence[tuple[int, float]], *, maximize: bool, label: str) -> str:
+    """Numbers by trial as dots and the best so far as a line, as SVG; nothing before the second number."""
     if len(done) < 2:
         return ""
     ranked = sorted((value for _, value in done), reverse=maximize)
     limit = ranked[int(_SHARE_SHOWN * (len(ranked) - 1))]
     top, bottom = (ranked[0], limit) if maximize else (limit, ranked[0])
-    last = trials[-1].id
+    last = done[-1][0]
 
     def x(number: int) -> str:
         return f"{_MARGIN + (_WIDTH - 2 * _MARGIN) * number / max(last, 1):.1f}"
@@ -75,7 +87,7 @@ def _picture(trials: Sequence[Trial], *, maximize: bool) -> str:
     shown = done[:: 1 + len(done) // _MAX_POINTS]
     dots = "".join(f'<circle cx="{x(i)}" cy="{y(v)}" r="2" fill="#0072b2" fill-opacity="0.5"/>' for i, v in shown)
     return (
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="values by trial and the best so far">'
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">'
         f'{dots}<path d="{line}H{x(last)}" fill="none" stroke="#8a8f98" stroke-width="2"/></svg>'
     )
 
@@ -86,17 +98,29 @@ def dataframe(trials: Sequence[Trial]) -> Any:
         import pandas
     except ImportError as error:
         raise DependencyError("to_dataframe() needs pandas; pip install pandas") from error
-    told = ("state", "value", "std", "duration", "error")
     names = dict.fromkeys(name for trial in trials for name in trial.config)
-    columns: dict[Any, list[Any]] = {key: [getattr(trial, key) for trial in trials] for key in told}
+    values = dict.fromkeys(name for trial in trials for name in trial.values) or {VALUE: None}
+    columns: dict[Any, list[Any]] = {"state": [trial.state for trial in trials]}
+    columns |= {name: [trial.values.get(name) for trial in trials] for name in values}
+    stds = {f"{name}_std": [trial.stds.get(name) for trial in trials] for name in values}
+    columns |= {"std": stds["value_std"]} if list(values) == [VALUE] else stds
+    columns |= {key: [getattr(trial, key) for trial in trials] for key in ("duration", "error")}
+    told = list(columns)
     for name in names:
         column = f"params_{name}" if name in told else name
         columns[column] = [trial.config.get(name) for trial in trials]
     return pandas.DataFrame(columns, index=pandas.Index([trial.id for trial in trials], name="trial"))
 
 
+def check_one_objective(optimizer: Optimizer, what: str) -> None:
+    """Raise a ReportError if a picture or report cannot show a run because it has several objectives."""
+    if len(optimizer.goals.objectives) > 1:
+        raise ReportError(f"{what} shows one objective; use pareto, hypervolumes() and to_dataframe() with several")
+
+
 def figure(optimizer: Optimizer) -> Any:
     """The progress of a run as a Plotly figure."""
+    check_one_objective(optimizer, "plot()")
     try:
         from addtree.report import build, plots
     except ImportError as error:

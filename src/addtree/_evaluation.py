@@ -8,7 +8,7 @@ import os
 import sysconfig
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -20,38 +20,48 @@ Catch = tuple[type[BaseException], ...]
 
 _MAX_MESSAGE = 500  # The message of an error is kept up to this many characters.
 _MAX_TRACEBACK = 8000  # The end of a traceback is kept, up to this many characters.
-_LIBRARIES = tuple(  # Folders of code that is not the user's.
-    sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")
+_LIBRARIES = (  # Folders of code that is not the user's, and the file name of generated methods.
+    *(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<string>",
 )
+_OURS = ("<frozen", os.path.dirname(os.path.abspath(__file__)) + os.sep)  # Code that calls the user's.
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How an evaluation ended.
 
-    value       the value, or None if it failed
+    value       the value, or the values by name; None if it failed
     evaluation  how long it took, and why it failed
     cause       the kind of the failure: equal for evaluations that failed for the same reason
     """
 
-    value: float | None
+    value: float | dict[str, float] | None
     evaluation: Evaluation
     cause: str | None = None
 
 
 def evaluate(objective: Callable[[dict[str, Any]], Any], config: dict[str, Any], catch: Catch) -> Outcome:
-    """Evaluate a configuration. An exception in `catch`, or a result that is not a finite number, is a failure."""
+    """Evaluate a configuration. An exception in `catch`, or a result that is not a finite number, is a failure.
+
+    The result may also be a mapping of names to finite numbers.
+    """
     start = time.perf_counter()
     try:
         returned = objective(config)
     except catch as error:
         return _raised(error, objective, time.perf_counter() - start)
     duration = time.perf_counter() - start
-    value = as_float(returned) if is_number(returned) else math.nan
-    if math.isfinite(value):
-        return Outcome(value, Evaluation(duration))
+    if isinstance(returned, Mapping) and returned and all(map(_is_finite, returned.values())):
+        return Outcome({name: as_float(value) for name, value in returned.items()}, Evaluation(duration))
+    if _is_finite(returned):
+        return Outcome(as_float(returned), Evaluation(duration))
     shown = _one_line(f"the objective returned {_shown(returned)}, which is not a finite number")
-    return Outcome(None, Evaluation(duration, f"{shown}{_defined(objective)}"), f"returned {type(returned).__name__}")
+    return Outcome(None, Evaluation(duration, f"{shown}{defined(objective)}"), f"returned {type(returned).__name__}")
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(as_float(value))
 
 
 def failure(error: str, duration: float) -> Outcome:
@@ -67,23 +77,32 @@ def described(error: BaseException) -> str:
 
 def _raised(error: BaseException, objective: Callable[..., Any], duration: float) -> Outcome:
     inner = error.__traceback__.tb_next if error.__traceback__ is not None else None  # without the frame of `evaluate`
-    place = _place(inner) or _defined(objective)
+    place = _place(inner) or defined(objective)
     lines = "".join(traceback.format_exception(type(error), error, inner))
     evaluation = Evaluation(duration, described(error) + place, lines[-_MAX_TRACEBACK:])
     return Outcome(None, evaluation, f"{type(error).__name__}{place}")
 
 
+def located(error: BaseException) -> str:
+    """An exception in one line, with the place that raised it."""
+    return described(error) + place_of(error)
+
+
+def place_of(error: BaseException) -> str:
+    """The innermost line of the user's code that raised an exception; empty if only code of addtree did."""
+    return _place(error.__traceback__)
+
+
 def _place(trace: TracebackType | None) -> str:
-    """The innermost line of the user's own code in a traceback; of any code if there is none of the user's."""
-    frames = traceback.extract_tb(trace)
-    own = [frame for frame in frames if not frame.filename.startswith((*_LIBRARIES, "<frozen"))]
+    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith(_OURS)]
+    own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
     if not frames:
         return ""
     frame = (own or frames)[-1]
     return f" ({frame.filename}, line {frame.lineno}, in {frame.name})"
 
 
-def _defined(objective: Callable[..., Any]) -> str:
+def defined(objective: Callable[..., Any]) -> str:
     """Where an objective is defined, if that is known."""
     code = getattr(inspect.unwrap(objective), "__code__", None)
     return "" if code is None else f" ({code.co_filename}, line {code.co_firstlineno}, in {code.co_name})"

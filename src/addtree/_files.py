@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +23,8 @@ def replaced(path: Path) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
-    unique = f"{os.getpid()}.{threading.get_ident()}"
-    temporary = target.with_name(f".{target.name[:_NAME_LENGTH]}.{unique}.tmp")
+    # Threads, processes and machines that share the folder may write to one path at the same time.
+    temporary = target.with_name(f".{target.name[:_NAME_LENGTH]}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
         os.replace(temporary, target)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from addtree import _display, _save_format
+from addtree import _display
+from addtree._goals import Bounds, Noise
 from addtree._run import Callback, Objective, RunOptions, run
 from addtree._types import Config
 from addtree.errors import OptionError
@@ -20,6 +21,8 @@ from addtree.trials import Trial
 @dataclass(frozen=True, repr=False)
 class Result:
     """What a run found. `message` says why it ended; `optimizer` can continue it.
+
+    With several objectives, `pareto` is the result, and the best and the recommended trial raise.
 
     >>> from addtree.problems import synthetic
     >>> problem = synthetic()
@@ -49,6 +52,11 @@ class Result:
         return self.optimizer.recommend()
 
     @property
+    def pareto(self) -> list[Trial]:
+        """The feasible trials that no other dominates, by id."""
+        return self.optimizer.pareto
+
+    @property
     def trials(self) -> list[Trial]:
         """Every trial, in order."""
         return self.optimizer.trials
@@ -65,7 +73,10 @@ class Result:
         """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
         from addtree.report import write
 
-        write(path, self.optimizer.space, self.trials, maximize=self.optimizer.maximize, title=title)
+        _display.check_one_objective(self.optimizer, "report()")
+        run = self.optimizer
+        noise = run.goals.noise.get(run.goals.names[0])
+        write(path, run.space, self.trials, maximize=run.maximize, title=title, noise=noise)
 
     def __repr__(self) -> str:
         return _display.text("Result", self.optimizer, self.message)
@@ -81,10 +92,13 @@ def minimize(
     *,
     seed: int | None = None,
     maximize: bool = False,
+    objectives: Mapping[str, str] | None = None,
+    constraints: Mapping[str, Bounds] | None = None,
     covariance: str = "additive+interactions",
     acquisition: str = "logei",
     inference: str = "map",
-    noise: float | None = None,
+    noise: Noise = None,
+    reference_point: Mapping[str, float] | None = None,
     n_initial: int | None = None,
     initial: Sequence[Config] = (),
     timeout: float | None = None,
@@ -96,6 +110,8 @@ def minimize(
     callback: Callback | None = None,
 ) -> Result:
     """Evaluate `objective(config)` n_trials times in search of its smallest value. Ctrl-C returns the result so far.
+
+    With objectives or constraints, it returns a dict with a number for each.
 
     seed ... initial  as for `Optimizer`
     timeout           seconds after which no trial starts; those that run then finish
@@ -112,29 +128,24 @@ def minimize(
     options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)
     if not callable(objective):
         raise OptionError(f"objective={objective!r} must be a function of a configuration: minimize(objective, space)")
-    settings: dict[str, Any] = {
-        "seed": seed,
-        "maximize": maximize,
-        "covariance": covariance,
-        "acquisition": acquisition,
-    }
-    settings |= {"inference": inference, "noise": noise, "n_initial": n_initial}
+    settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives}
+    settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
+    settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}
     optimizer = Optimizer(check_space(space), initial=initial, **settings)
     if resume is not None and Path(resume).exists():
-        optimizer = _resumed(resume, space, settings)
+        optimizer = _resumed(resume, optimizer, settings)
     return Result(optimizer, run(optimizer, objective, options))
 
 
-def _resumed(path: str | os.PathLike[str], space: Space, settings: Mapping[str, Any]) -> Optimizer:
-    """The optimizer in a file, or an OptionError if it belongs to another run."""
-    optimizer, state = Optimizer.load(path), _save_format.read(path)
-    if optimizer.space != space:
+def _resumed(path: str | os.PathLike[str], given: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
+    """The optimizer in a file, or an OptionError if it belongs to another run than the optimizer that was given."""
+    optimizer = Optimizer.load(path)
+    if optimizer.space != given.space:
         raise OptionError(f"resume={os.fspath(path)!r} holds a run on another space; give another file, or delete it")
-    for name, given in settings.items():
-        saved = state[name]
-        if given != saved and not (given is None and name in ("seed", "n_initial")):
+    for name, saved in optimizer.options.items():
+        if given.options[name] != saved and not (settings[name] is None and name in ("seed", "n_initial")):
             raise OptionError(
-                f"resume={os.fspath(path)!r} holds a run with {name}={saved!r}, not {given!r}; "
+                f"resume={os.fspath(path)!r} holds a run with {name}={saved!r}, not {given.options[name]!r}; "
                 f"give {name}={saved!r}, or another file"
             )
     return optimizer

@@ -21,6 +21,7 @@ from addtree._types import Array, Mask
 from addtree.model.observations import Observations
 from addtree.model.surrogate import Surrogate
 from addtree.search.candidates import Observed
+from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest
 
 _QUANTILES = ndtri((np.arange(64) + 0.5) / 64)  # Standard normal quantiles that stand for the distribution.
@@ -57,8 +58,14 @@ def predict(surrogate: Surrogate, data: Observations, row: Array, *, observed: b
     return unit * float(np.mean(values / unit)), unit * float(np.std(values / unit))
 
 
-def expected_gain(policy: Policy, surrogate: Surrogate, observed: Observed, rng: np.random.Generator) -> float:
-    """The largest expected improvement over the least mean that the search finds; 0 if it finds nothing new."""
+def expected_gain(
+    policy: Policy, surrogate: Surrogate, posteriors: Posteriors, observed: Observed, rng: np.random.Generator
+) -> float:
+    """The largest expected improvement over the least feasible mean that the search finds; 0 if it finds nothing new.
+
+    surrogate   the model of the objective
+    posteriors  of the objective and the constraints
+    """
     plain = replace(
         policy,
         acquisition="logei",
@@ -67,15 +74,17 @@ def expected_gain(policy: Policy, surrogate: Surrogate, observed: Observed, rng:
         neglected=False,
         noisy=replace(policy.noisy, share=np.inf),
     )
-    row = suggest(plain, surrogate.posterior, observed, turn=1, rng=rng)
+    row = suggest(plain, posteriors, observed, turn=1, rng=rng)
     if row is None:
         return 0.0
     mean, variance = (float(part[0]) for part in surrogate.predict(row[None]))
     deviation = np.sqrt(max(variance, np.finfo(float).tiny))
-    best = float(np.min(surrogate.posterior.means()))
+    losses, feasible = posteriors.losses(observed.X)[:, 0], posteriors.violations(observed.X) == 0.0
+    best = float(np.min(losses[feasible] if feasible.any() else losses))
     z = np.linspace(min(mean, best) - _TAIL * deviation, best, _STEPS)
     below = ndtr((z - mean) / deviation)
-    return float(0.5 * (below[1:] + below[:-1]) @ np.diff(_in_units(surrogate, observed.y, z)))
+    gain = float(0.5 * (below[1:] + below[:-1]) @ np.diff(_in_units(surrogate, observed.y, z)))
+    return gain * float(np.exp(sum(part.values(row[None])[0] for part in posteriors.feasibility())))
 
 
 def _in_units(surrogate: Surrogate, y: Array, z: Array) -> Array:

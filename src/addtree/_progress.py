@@ -45,13 +45,18 @@ def _n_ended(optimizer: Optimizer) -> int:
 
 
 def _best(optimizer: Optimizer) -> str:
+    if len(optimizer.goals.objectives) > 1:
+        return f"{len(optimizer.pareto)} on the front"
     try:
         best = optimizer.best
     except AddTreeError:
-        return "no value yet"
+        return "no value yet" if optimizer.goals.is_single else "nothing feasible yet"
     return f"best {best.value:.6g} (trial {best.id})"
 
 
 def _line(optimizer: Optimizer, trial: Trial, total: int) -> str:
-    outcome = f"failed: {trial.error}" if trial.value is None else f"{trial.value:.6g}"
+    told = [
+        f"{value:.6g}" if optimizer.goals.is_single else f"{name} {value:.6g}" for name, value in trial.values.items()
+    ]
+    outcome = ", ".join(told) or f"failed: {trial.error}"
     return f"{_n_ended(optimizer)}/{total}  trial {trial.id}: {outcome}  {_best(optimizer)}"

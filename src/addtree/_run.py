@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from addtree._evaluation import Catch, Outcome
@@ -16,13 +16,13 @@ from addtree._interrupts import Interrupt, interrupt_on
 from addtree._numbers import as_float, is_number, is_whole
 from addtree._progress import Show, shown
 from addtree._workers import Evaluator, InThisProcess, WorkerPool
-from addtree.errors import NoSuccessError, OptionError
+from addtree.errors import NoSuccessError, OptionError, TrialError
 from addtree.optimizer import Optimizer
 from addtree.trials import Trial
 
 _log = logging.getLogger("addtree")
 
-Objective: TypeAlias = Callable[[dict[str, Any]], float]
+Objective: TypeAlias = Callable[[dict[str, Any]], float | Mapping[str, float]]
 Callback: TypeAlias = Callable[[Optimizer, Trial], object]
 
 _MAX_FAILURES = 5  # If this many trials fail for the same reason before any has a value, the objective is broken.
@@ -146,6 +146,7 @@ class _Run:
 
     def record(self, trial: Trial, outcome: Outcome) -> None:
         """Tell and save an outcome, show it, and call the callback."""
+        outcome = self.checked(outcome)
         failed = outcome.value is None
         told = self.optimizer.tell(trial, outcome.value, failed=failed, evaluation=outcome.evaluation)
         self.save()
@@ -160,6 +161,17 @@ class _Run:
             except StopIteration:
                 self.stopped = self.stopped or f"stopped by the callback after trial {told.id}"
         self.check_success(told)
+
+    def checked(self, outcome: Outcome) -> Outcome:
+        """The outcome, which is a failure if it does not have a number for each objective and constraint."""
+        if outcome.value is None:
+            return outcome
+        try:
+            self.optimizer.goals.read_values(outcome.value)
+        except TrialError as error:
+            evaluation = replace(outcome.evaluation, error=f"the objective returned a wrong result: {error}")
+            return Outcome(None, evaluation, "returned a wrong result")
+        return outcome
 
     def check_success(self, told: Trial) -> None:
         """Raise a NoSuccessError if the objective is broken."""

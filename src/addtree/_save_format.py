@@ -8,6 +8,8 @@ that is newer than this addtree is refused with a clear error.
     version 2  "inference" instead of "fit"; "run", the id that the trials of the run carry
     version 3  "initial", the initial configurations that were not asked yet; trials carry "std", "duration", "error"
                and "traceback", and may be "forgotten"; the model has trend terms, so that an older one is learned again
+    version 4  "objectives", "constraints" and "reference_point"; "noise" by name; trials carry "values" and "stds" by
+               name instead of "value" and "std"; "models", one for each value, instead of "model"
 
 A file may be damaged or hostile. `read` limits its size and checks every field (see `_save_schema`) before anything is
 built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
@@ -29,12 +31,13 @@ import numpy as np
 
 from addtree import _save_schema
 from addtree._files import write_text
+from addtree._goals import VALUE
 from addtree._numbers import is_whole
 from addtree.errors import SaveFileError
 
 _log = logging.getLogger("addtree")
 
-FORMAT, VERSION = "addtree optimizer", 3
+FORMAT, VERSION = "addtree optimizer", 4
 
 MAX_BYTES = 64 * 2**20
 """The largest file that is written and read. A run of 10,000 trials with 100 parameters each has 41 MB."""
@@ -59,7 +62,26 @@ def _to_version_3(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, "initial": [], "trials": trials, "model": None}
 
 
-_UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {1: _to_version_2, 2: _to_version_3}
+def _to_version_4(state: Mapping[str, Any]) -> dict[str, Any]:
+    new = {key: value for key, value in state.items() if key != "model"}
+    model, noise = state["model"], state["noise"]
+    new |= {"models": None if model is None else [model], "noise": {} if noise is None else {VALUE: noise}}
+    new |= {"objectives": None, "constraints": {}, "reference_point": None}
+    trials = []
+    for trial in state["trials"]:
+        new_trial = {**trial}
+        for old, by_name in (("value", "values"), ("std", "stds")):
+            number = new_trial.pop(old)
+            new_trial[by_name] = {} if number is None else {VALUE: number}
+        trials.append(new_trial)
+    return {**new, "trials": trials}
+
+
+_UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    1: _to_version_2,
+    2: _to_version_3,
+    3: _to_version_4,
+}
 
 
 def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from addtree._goals import VALUE
 from addtree._numbers import as_float, is_number, is_whole
 
 MAX_COUNT = 10**15
@@ -43,6 +44,10 @@ def _whole(low: int, high: int) -> Field:
     return Field(f"a whole number from {low} to {high}", lambda v: is_whole(v) and low <= v <= high)
 
 
+def _by_name(expected: str, accepts: Callable[[Any], bool]) -> Field:
+    return Field(f"an object of {expected}", lambda v: isinstance(v, dict) and all(map(accepts, v.values())))
+
+
 def _list_of(expected: str, accepts: Callable[[Any], bool]) -> Field:
     return Field(f"a list of {expected}", lambda v: isinstance(v, list) and all(map(accepts, v)))
 
@@ -51,28 +56,38 @@ _NOT_NEGATIVE = Field("a finite number, zero or more, or null", lambda v: v is N
 _TEXT = Field("a string", lambda v: isinstance(v, str))
 _OBJECT = Field("an object", lambda v: isinstance(v, dict))
 _TEXT_OR_NULL = Field("a string or null", lambda v: v is None or isinstance(v, str))
-_MODEL = Field("an object or null", lambda v: v is None or isinstance(v, dict))
+_MODELS = Field("a list of objects or null", lambda v: v is None or _list_of("", _OBJECT.accepts).accepts(v))
+_OBJECT_OR_NULL = Field("an object or null", lambda v: v is None or isinstance(v, dict))
 
 STATE_FIELDS = {
     "space": _OBJECT,
     "run": _TEXT_OR_NULL,
     "seed": Field("a whole number, zero or more", lambda v: is_whole(v) and v >= 0),
     "maximize": Field("true or false", lambda v: isinstance(v, bool)),
+    "objectives": _OBJECT_OR_NULL,
+    "constraints": _OBJECT,
     "covariance": _TEXT,
     "acquisition": _TEXT,
     "inference": _TEXT,
-    "noise": Field("a number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0)),
+    "noise": _by_name("finite numbers, zero or more", lambda v: _is_finite(v) and v >= 0),
+    "reference_point": _OBJECT_OR_NULL,
     "n_initial": _whole(1, MAX_COUNT),
     "initial": _list_of("objects", _OBJECT.accepts),
     "asks": _whole(0, MAX_COUNT),
     "trials": _list_of("objects", _OBJECT.accepts),
     "told": _list_of("whole numbers", is_whole),
 }
+OPTIONS = (
+    *("seed", "maximize", "objectives", "constraints", "covariance", "acquisition", "inference", "noise"),
+    *("reference_point", "n_initial", "initial"),
+)
+"""The fields that are arguments of `Optimizer`."""
+
 TRIAL_FIELDS = {
     "config": _OBJECT,
     "state": Field(f"one of {', '.join(STATES)}", lambda v: v in STATES),
-    "value": Field("a finite number or null", lambda v: v is None or _is_finite(v)),
-    "std": _NOT_NEGATIVE,
+    "values": _by_name("finite numbers", _is_finite),
+    "stds": _by_name("finite numbers, zero or more", lambda v: _is_finite(v) and v >= 0),
     "duration": _NOT_NEGATIVE,
     "error": _TEXT_OR_NULL,
     "traceback": _TEXT_OR_NULL,
@@ -86,24 +101,31 @@ MODEL_FIELDS = {
 
 def check(state: Mapping[str, Any]) -> None:
     """Raise a ValueError that names the first field that is missing, unknown or wrong. The model is checked apart."""
-    check_fields(state, STATE_FIELDS, ignored=("format", "version", "model"))
+    check_fields(state, STATE_FIELDS, ignored=("format", "version", "models"))
+    names = {*(state["objectives"] or (VALUE,)), *state["constraints"]}
     for number, trial in enumerate(state["trials"]):
         check_fields(trial, TRIAL_FIELDS, f"trial {number}: ")
-        if (trial["state"] == "done") != (trial["value"] is not None):
-            raise ValueError(f"trial {number}: it is {trial['state']} with value {trial['value']!r}")
+        if trial["values"].keys() != (names if trial["state"] == "done" else set()):
+            raise ValueError(f"trial {number}: it is {trial['state']} with values {shown(trial['values'])}")
+        if not trial["stds"].keys() <= trial["values"].keys():
+            raise ValueError(f"trial {number}: stds: it must name values of the trial, got {shown(trial['stds'])}")
     told = [i for i, trial in enumerate(state["trials"]) if trial["state"] in ("done", "failed")]
     if sorted(state["told"]) != told:
         raise ValueError("told: it must list each trial that is done or failed, once")
 
 
-def check_model(state: Mapping[str, Any]) -> None:
-    """Raise a ValueError if the model is not one of the trials of a checked state."""
-    check_fields(state, {"model": _MODEL}, ignored=tuple(state))
-    model = state["model"]
-    if model is not None:
-        check_fields(model, MODEL_FIELDS, "model: ")
+def check_models(state: Mapping[str, Any]) -> None:
+    """Raise a ValueError if the models are not those of the trials of a checked state."""
+    check_fields(state, {"models": _MODELS}, ignored=tuple(state))
+    if state["models"] is None:
+        return
+    n_values = len(state["objectives"] or (VALUE,)) + len(state["constraints"])
+    if len(state["models"]) != n_values:
+        raise ValueError(f"models: there must be {n_values} of them, got {len(state['models'])}")
+    for number, model in enumerate(state["models"]):
+        check_fields(model, MODEL_FIELDS, f"model {number}: ")
         if model["n"] > len(state["told"]):
-            raise ValueError(f"model: n: it must be at most the number of trials told, got {model['n']}")
+            raise ValueError(f"model {number}: n: it must be at most the number of trials told, got {model['n']}")
 
 
 def check_fields(

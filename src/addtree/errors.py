@@ -21,8 +21,8 @@ class OptionError(AddTreeError, ValueError):
     """An argument of the optimizer, the model or the sampler is invalid."""
 
 
-class SaveFileError(AddTreeError, ValueError):
-    """A save file is missing, damaged, or was written by a newer version."""
+class SaveFileError(AddTreeError, ValueError, OSError):
+    """A save file is missing, damaged, cannot be written, or was written by a newer version."""
 
 
 class TaskError(AddTreeError, ValueError):

@@ -10,22 +10,22 @@ from typing import Any, overload
 import numpy as np
 
 from addtree import _display, _prediction, _save_format, _save_schema
+from addtree._goals import Bounds, Goals, Noise
+from addtree._models import Learning, Models
 from addtree._numbers import is_whole
-from addtree._prediction import conditioned, leveled
 from addtree._settings import Settings as Settings
+from addtree._suggestion import Known, Suggester, turn_rng
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
-from addtree.errors import OptionError
+from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
-from addtree.model.surrogate import Surrogate
 from addtree.search.candidates import Observed
-from addtree.search.design import initial_design, next_row
-from addtree.search.fallback import any_row, new_row
-from addtree.search.policy import check_acquisition, suggest, suggest_again
+from addtree.search.design import initial_design
+from addtree.search.policy import check_acquisition
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Evaluation, Trial, TrialLog, checked_std, checked_value
+from addtree.trials import Evaluation, Trial, TrialLog
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
 _MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
@@ -45,11 +45,19 @@ class Optimizer:
 
     seed         an int makes the run reproducible; None draws one
     maximize     look for the largest value instead of the smallest
+    objectives   names and directions of several objectives: {"error": "min", "speed": "max"}
+    constraints  names and bounds of values that must keep to them: {"memory": 16.0} is an upper bound, (low, high)
+                 bounds both sides, and None stands for no bound
     covariance   "additive+interactions" (default), "additive" (the paper's), "independent" (no sharing)
-    acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"
+    acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"; with several objectives
+                 or constraints, "logei" is the log expected hypervolume improvement and the log feasibility
     inference    "map" (default) or "mle" (the paper's)
-    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it
-    n_initial    size of the initial design; by default enough to see every option
+    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it; with
+                 several objectives or constraints, a dict by name
+    reference_point
+                 with several objectives, the worst values that are of interest, a dict by name; by default slightly
+                 worse than the front
+    n_initial    size of the initial design: this many trials have a result before the model is used
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
@@ -65,43 +73,45 @@ class Optimizer:
         *,
         seed: int | None = None,
         maximize: bool = False,
+        objectives: Mapping[str, str] | None = None,
+        constraints: Mapping[str, Bounds] | None = None,
         covariance: str = "additive+interactions",
         acquisition: str = "logei",
         inference: str = "map",
-        noise: float | None = None,
+        noise: Noise = None,
+        reference_point: Mapping[str, float] | None = None,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
         settings: Settings | None = None,
     ) -> None:
-        check_acquisition(acquisition, covariance)
+        goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
+        check_acquisition(acquisition, covariance, single=goals.is_single)
         if n_initial is not None and not (is_whole(n_initial) and n_initial >= 1):
             raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
         self.space = check_space(space)
-        self.maximize = bool(maximize)
-        self._seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self._specification = Specification(covariance, inference, noise, settings.transform, settings.priors)
-        self._fit_settings = settings.mle_fit if inference == "mle" else settings.fit
-        self._policy = replace(settings.policy, acquisition=acquisition)
-        self._encoding = space.encoding
-        self._kernel = self._specification.make_kernel(self._encoding)
-        max_initial = _MAX_DESIGN // max(1, self._encoding.n_columns) + _SMALL_DESIGN
+        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        encoding = space.encoding
+        specifications = tuple(
+            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
+            for name in goals.names
+        )
+        fit = settings.mle_fit if inference == "mle" else settings.fit
+        learning = Learning(specifications, specifications[0].make_kernel(encoding), fit)
+        max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
         if n_initial is not None and n_initial > max_initial:
             raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
-        default_size = settings.design.size(self._encoding, inference)
-        self._n_initial = default_size if n_initial is None else int(n_initial)
-        self._design = initial_design(self._encoding, self._n_initial, self._rng(0))
-        self._initial = read_initial(self._encoding, initial)  # those that were not asked yet
-        self._log = TrialLog(self._encoding)
+        size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
+        design = initial_design(encoding, size, turn_rng(seed, 0))
+        policy = replace(settings.policy, acquisition=acquisition)
+        self._suggester = Suggester(encoding, goals, learning, policy, design, seed)
+        self._initial = read_initial(encoding, initial)  # those that were not asked yet
+        self._log = TrialLog(encoding, goals)
         self._asks = 0
-        self._surrogate: Surrogate | None = None
+        self._models: Models | None = None
         self._lock = Lock()
-
-    def _rng(self, ask: int) -> np.random.Generator:
-        """The randomness of one ask, which depends only on the seed and its number: a loaded optimizer continues."""
-        return np.random.default_rng([self._seed, ask])
 
     # ------------------------------------------------------------------ ask
 
@@ -121,7 +131,8 @@ class Optimizer:
     @one_blas_thread()
     def _ask_one(self) -> Trial:
         self._asks += 1
-        config, self._surrogate, self._initial = self._next(self._asks, self._encoding.encode([]))
+        known = self._known(self._suggester.encoding.encode([]))
+        config, self._models, self._initial = self._suggester.next(self._asks, known, self._initial)
         return self.expect(config)
 
     @synchronized
@@ -144,93 +155,26 @@ class Optimizer:
         keep_fit  keep the model if it was fitted again, as `ask` does: later fits start from it. By default this is a
                   pure query: it changes no later answer
         """
-        elsewhere = self._encoding.encode(pending)
+        encoding = self._suggester.encoding
+        known = self._known(encoding.encode(pending))
         if fixed is None:
-            config, surrogate, _ = self._next(turn, elsewhere)
+            config, models, _ = self._suggester.next(turn, known, self._initial)
         else:
-            restriction = fixed if isinstance(fixed, Restriction) else Restriction.of(self._encoding, fixed)
-            row, surrogate = self._suggest(turn, elsewhere, restriction)
-            config = restriction.restore(self._encoding.decode(row))
+            restriction = fixed if isinstance(fixed, Restriction) else Restriction.of(encoding, fixed)
+            row, models = self._suggester.suggest(turn, known, restriction)
+            config = restriction.restore(encoding.decode(row))
         if keep_fit:
-            self._surrogate = surrogate
+            self._models = models
         return config
 
-    def _next(self, turn: int, elsewhere: Array) -> tuple[dict[str, Any], Surrogate | None, tuple[Restriction, ...]]:
-        """The configuration to evaluate next, the model, and the initial configurations that remain after it."""
-        taken = self._taken(elsewhere)
-        repeats = bool(self._specification.noise)
-        for k, restriction in enumerate(self._initial):
-            row, surrogate = self._suggest(turn, elsewhere, restriction)
-            if repeats or self._encoding.keys(row[None])[0] not in taken:
-                return restriction.restore(self._encoding.decode(row)), surrogate, self._initial[k + 1 :]
-        row, surrogate = self._suggest(turn, elsewhere, None)
-        return self._encoding.decode(row), surrogate, ()
+    def _known(self, elsewhere: Array) -> Known:
+        """What a suggestion may use."""
+        return Known(self._log, elsewhere, self._models)
 
     @synchronized
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
-
-    def _taken(self, elsewhere: Array) -> set[bytes]:
-        """The keys of all trials, here and elsewhere."""
-        return self._log.taken.union(self._encoding.keys(elsewhere))
-
-    def _suggest(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate | None]:
-        """The row to evaluate next, and the model as it was last fitted."""
-        rng, surrogate, taken = self._rng(turn), self._surrogate, self._taken(elsewhere)
-        if restriction is not None and restriction.row is not None:
-            return restriction.row, surrogate
-        known = len(self._log) + len(elsewhere)
-        if known < self._n_initial:
-            row = self._design_row(elsewhere, restriction, rng)
-            if self._encoding.keys(row[None])[0] not in taken:
-                return row, surrogate
-        elif self._log.done:
-            return self._search(turn, elsewhere, restriction)
-        found = new_row(self._encoding, taken, restriction, rng)
-        return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
-
-    def _search(self, turn: int, elsewhere: Array, restriction: Restriction | None) -> tuple[Array, Surrogate]:
-        """The row that the model finds best to evaluate next, and the model as it was last fitted."""
-        rng, taken = self._rng(turn), self._taken(elsewhere)
-        data = self._log.observations(maximize=self.maximize)
-        surrogate = model = self._fitted(data, rng)
-        if restriction is not None:
-            y = leveled(data.y, restriction.in_allowed_branch(data.X))
-            if y is not data.y:
-                data = replace(data, y=y)
-                model = surrogate.refit(data, rng=rng)
-        pending = [*self._log.pending_rows(), *elsewhere]
-        posterior = conditioned(model, data, pending).posterior
-        if self._policy.noisy.may_repeat(posterior, self._specification.noise):
-            taken = set(self._encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self._encoding, data.X, data.y, taken, restriction)
-        found = suggest(self._policy, posterior, observed, turn=turn, rng=rng)
-        if found is None:
-            found = new_row(self._encoding, taken, restriction, rng)
-        if found is None:
-            found = suggest_again(self._policy, posterior, observed, turn=turn, rng=rng)
-        return (any_row(self._encoding, restriction, rng) if found is None else found), surrogate
-
-    def _design_row(self, elsewhere: Array, restriction: Restriction | None, rng: np.random.Generator) -> Array:
-        """The next row of the initial design; under a restriction, a row chosen with regard to those known."""
-        known = [*self._log.rows, *elsewhere]
-        if restriction is None:
-            planned = self._design[len(known)]
-            if self._log.forgotten:  # Their rows are free again: the number of trials does not say which row is next.
-                taken = self._taken(elsewhere)
-                keys = self._encoding.keys(self._design)
-                planned = next((row for row, key in zip(self._design, keys, strict=True) if key not in taken), planned)
-            return np.asarray(planned)
-        X = np.array(known).reshape(len(known), self._encoding.n_columns)
-        return next_row(self._encoding, X, rng, restriction)
-
-    def _fitted(self, data: Observations, rng: np.random.Generator) -> Surrogate:
-        """The model, fitted again if that is due."""
-        if self._surrogate is None:
-            settings = self._fit_settings
-            return Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
-        return self._surrogate.refit(data, rng=rng) if self._surrogate.is_due(len(data)) else self._surrogate
 
     # ------------------------------------------------------------------ tell
 
@@ -240,20 +184,24 @@ class Optimizer:
         trial: Trial | int | Config,
         value: Any = None,
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         failed: bool = False,
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
 
-        NaN and infinite values count as failures.
+        With several objectives or constraints, `value` is a dict with a number for each, by name, and `std` may be a
+        dict as well. A trial with a NaN or an infinite value counts as failed.
 
         std         the standard error of this value if known, such as that of a mean over folds; it adds to the noise
         evaluation  how long the evaluation took, and why it failed, for the record
         """
-        number, error = None if failed else checked_value(value), checked_std(std)
+        goals = self._suggester.goals
+        if failed and value is not None:
+            raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
+        values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, number, error, evaluation)
+        return self._log.tell(asked, values, stds, evaluation)
 
     @synchronized
     def forget(self, trial: Trial | int) -> None:
@@ -271,57 +219,93 @@ class Optimizer:
     @property
     @synchronized
     def best(self) -> Trial:
-        """The finished trial with the best value."""
-        return self._log.best(maximize=self.maximize)
+        """The feasible trial with the best value. With several objectives it raises: see `pareto`."""
+        return self._log.best()
+
+    @property
+    @synchronized
+    def pareto(self) -> list[Trial]:
+        """The feasible trials that no other dominates, by id. With one objective, those with the best value."""
+        return self._log.pareto()
+
+    @synchronized
+    def hypervolumes(self, reference_point: Mapping[str, float] | None = None) -> list[float]:
+        """The hypervolume of the front after each trial told, in the units of the values told.
+
+        It is the volume of what is dominated by a feasible trial and better than the reference point. By default the
+        reference point is that of the optimizer, or else worse than the present front by a tenth of its range.
+        """
+        return self._log.hypervolumes(self.goals.with_reference(reference_point).reference)
+
+    @property
+    def goals(self) -> Goals:
+        """The objectives and constraints."""
+        return self._suggester.goals
+
+    @property
+    def maximize(self) -> bool:
+        """Whether the largest value is sought; with several objectives, of the first."""
+        return self._suggester.goals.objectives[0].maximize
 
     @synchronized
     @one_blas_thread()
     def recommend(self, among: Collection[int] | None = None) -> Trial:
-        """The finished trial with the best mean under the model: a safer choice than `best` if values are noisy.
+        """The feasible trial with the best mean under the model: a safer choice than `best` if values are noisy.
+
+        With several objectives it raises: see `pareto`.
 
         among  ids of the trials that may be recommended; by default all
         """
-        best, data = self._log.best(among, maximize=self.maximize), self._log.observations(maximize=self.maximize)
-        if self._specification.noise == 0 and not data.std.any():
+        best, data = self._log.best(among), self._log.data()
+        if self.goals.noise.get(self.goals.names[0]) == 0 and not data[0].std.any():
             return best
-        surrogate = self._model(data)
+        surrogate = self._model(data).values[0]
         if np.max(surrogate.posterior.noise) < _EXACT * np.var(surrogate.posterior.z):
             return best
-        done = [trial for trial in self._log.done if among is None or trial.id in among]
-        rows = self._encoding.encode([trial.config for trial in done])
+        known = {trial.id for trial in self._log.feasible(among)}
+        done = [trial for trial in self._log.done if trial.id in known]
+        rows = self._suggester.encoding.encode([trial.config for trial in done])
         return done[int(np.argmin(surrogate.predict(rows)[0]))]
 
     @synchronized
     @one_blas_thread()
-    def predict(self, config: Config, *, observed: bool = False) -> tuple[float, float]:
+    def predict(self, config: Config, *, observed: bool = False, name: str | None = None) -> tuple[float, float]:
         """Mean and standard deviation at a configuration, in the units of the values told.
 
-        They are those of the function, or of an observation, noise included.
+        observed  give those of an observation, noise included, instead of those of the function
+        name      the objective or constraint to predict; with one objective, that is the default
         """
-        row, data = self._encoding.encode([self.space.validate(config)])[0], self._checked_observations()
-        mean, std = _prediction.predict(self._model(data), data, row, observed=observed)
-        return (-mean if self.maximize else mean), std
+        row, data = self._suggester.encoding.encode([self.space.validate(config)])[0], self._checked_data()
+        k = self.goals.position(name)
+        mean, std = _prediction.predict(self._model(data).values[k], data[k], row, observed=observed)
+        return self.goals.signs[k] * mean, std
 
     @synchronized
     @one_blas_thread()
     def expected_gain(self) -> float:
         """By how much the next evaluation is expected to improve on the best so far, in the units of the values told.
 
-        It is the expected improvement at the best candidate. Stop when it is below what an evaluation is worth to you.
-        A model of few trials is often too sure of itself, so wait until the gain stays small for several trials.
+        It is the expected improvement at the best candidate, times its probability to keep the constraints. Stop when
+        it is below what an evaluation is worth to you. A model of few trials is often too sure of itself, so wait until
+        the gain stays small for several trials. With several objectives it raises.
         """
-        data, rng = self._checked_observations(), self._rng(self._asks + 1)
-        observed = Observed(self._encoding, data.X, data.y, self._log.taken, None)
-        return _prediction.expected_gain(self._policy, self._model(data), observed, rng)
+        self._log.best()
+        data, rng = self._log.data(), self._suggester.rng(self._asks + 1)
+        observed = Observed(self._suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
+        models = self._model(data)
+        posteriors = models.posteriors(self.goals, ())
+        return _prediction.expected_gain(self._suggester.policy, models.values[0], posteriors, observed, rng)
 
-    def _checked_observations(self) -> Observations:
-        """The observations, or an error that says that there are none."""
-        self._log.best(maximize=self.maximize)
-        return self._log.observations(maximize=self.maximize)
+    def _checked_data(self) -> tuple[Observations, ...]:
+        """The observations of all values, or an error that says that there are none."""
+        if not self._log.done:
+            self._log.feasible()
+        return self._log.data()
 
-    def _model(self, data: Observations) -> Surrogate:
-        """The model of all observations, without pending trials."""
-        return conditioned(self._fitted(data, self._rng(self._asks + 1)), data, ())
+    def _model(self, data: tuple[Observations, ...]) -> Models:
+        """The models of all observations, without pending trials."""
+        models = self._suggester.learning.fitted(self._models, data, self._suggester.rng(self._asks + 1))
+        return models.conditioned(data, ())
 
     def __repr__(self) -> str:
         return _display.text("Optimizer", self)
@@ -331,25 +315,31 @@ class Optimizer:
 
     # ------------------------------------------------------------------ save and load
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that the optimizer was made with, for JSON; without the space and `initial`."""
+        specification = self._suggester.learning.specifications[0]
+        return {
+            "seed": self._suggester.seed,
+            **self.goals.to_dict(),
+            "covariance": specification.covariance,
+            "acquisition": self._suggester.policy.acquisition,
+            "inference": specification.inference,
+            "n_initial": len(self._suggester.design),
+        }
+
     @synchronized
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file. It replaces an older file in one step, so that a crash loses neither."""
         if self._settings != Settings():
             raise OptionError("settings= is for experiments and cannot be saved; save an optimizer without it")
-        specification = self._specification
         state = {
             "space": self.space.to_dict(),
-            "seed": self._seed,
-            "maximize": self.maximize,
-            "covariance": specification.covariance,
-            "acquisition": self._policy.acquisition,
-            "inference": specification.inference,
-            "noise": None if specification.noise is None else float(specification.noise),
-            "n_initial": self._n_initial,
+            **self.options,
             "initial": [dict(restriction.values) for restriction in self._initial],
             "asks": self._asks,
             **self._log.to_dict(),
-            "model": None if self._surrogate is None else self._surrogate.to_dict(),
+            "models": None if self._models is None else self._models.to_dict(),
         }
         _save_format.write(path, state)
 
@@ -357,9 +347,8 @@ class Optimizer:
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
-        options = ("seed", "maximize", "covariance", "acquisition", "inference", "noise", "n_initial", "initial")
         with _save_format.refusing_damage(path):
-            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in options})
+            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in _save_schema.OPTIONS})
             optimizer._restore_trials(state)
         with _save_format.leaving_out_damage(path):
             optimizer._restore_model(state)
@@ -367,16 +356,14 @@ class Optimizer:
 
     def _restore_trials(self, state: Mapping[str, Any]) -> None:
         """Take over the trials of a checked state; any exception means that one does not fit the space."""
-        self._log = TrialLog.from_dict(state, self._encoding)
+        self._log = TrialLog.from_dict(state, self._suggester.encoding, self.goals)
         self._asks = int(state["asks"])
 
     @one_blas_thread()
     def _restore_model(self, state: Mapping[str, Any]) -> None:
         """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
-        _save_schema.check_model(state)
-        model = state["model"]
-        if model is not None:
-            data = self._log.observations(model["n"], maximize=self.maximize)
-            self._surrogate = Surrogate.from_dict(
-                model, self._specification, self._kernel, data, settings=self._fit_settings
-            )
+        _save_schema.check_models(state)
+        forms = state["models"]
+        if forms is not None:
+            data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
+            self._models = self._suggester.learning.from_dict(forms, data)

@@ -81,10 +81,17 @@ class AddTreeGP:
 
     @one_blas_thread()
     def fit(
-        self, configs: Sequence[Config], y: Sequence[float] | Array, *, restarts: int = _RESTARTS, draws: int = _DRAWS
+        self,
+        configs: Sequence[Config],
+        y: Sequence[float] | Array,
+        *,
+        std: Sequence[float] | Array | None = None,
+        restarts: int = _RESTARTS,
+        draws: int = _DRAWS,
     ) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
+        std       the standard error of each value, 0 where it is not known; it adds to the noise of all values
         restarts  further starts of the search for hyperparameters; 0 is the quickest
         draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
                   is faster and overconfident (only for `inference="map"`)
@@ -93,10 +100,9 @@ class AddTreeGP:
             raise OptionError(
                 f"draws={draws!r} must be an integer of zero or more; 0 uses the most probable hyperparameters alone"
             )
-        values, X = _values(configs, y), self._encoding.encode(configs)
+        data = self._observations(configs, y, std)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
-        data = Observations.exact(X, values)
         surrogate = Surrogate.fit(self._specification, self._kernel, data, settings=settings, rng=rng)
         best = surrogate.with_data(data)  # for its precision
         self._learned = _Fit(best, (best,))
@@ -106,13 +112,14 @@ class AddTreeGP:
         return self
 
     @one_blas_thread()
-    def condition(self, configs: Sequence[Config], y: Sequence[float] | Array) -> AddTreeGP:
+    def condition(
+        self, configs: Sequence[Config], y: Sequence[float] | Array, *, std: Sequence[float] | Array | None = None
+    ) -> AddTreeGP:
         """The same model and hyperparameters on these observations instead; self stays as it is.
 
         Much cheaper than `fit`: fit on some hundred observations, condition on all of them.
         """
-        values, X = _values(configs, y), self._encoding.encode(configs)
-        learned, other, data = self._fitted, copy(self), Observations.exact(X, values)
+        learned, other, data = self._fitted, copy(self), self._observations(configs, y, std)
         members = tuple(member.with_data(data) for member in learned.members)
         other._learned = replace(learned, best=learned.best.with_data(data), members=members)
         return other
@@ -181,6 +188,15 @@ class AddTreeGP:
         found = [(posterior, *posterior.leave_one_out()) for posterior in self.posteriors]
         without_noise = [(mean, np.maximum(variance - p.hyper.noise, 0.0)) for p, mean, variance in found]
         return self._in_units(self._mixture(without_noise, True))
+
+    def _observations(
+        self, configs: Sequence[Config], y: Sequence[float] | Array, std: Sequence[float] | Array | None
+    ) -> Observations:
+        values = _values(configs, y)
+        errors = np.zeros(len(values)) if std is None else np.asarray(std, dtype=float)
+        if errors.shape != values.shape or not np.all((errors >= 0) & np.isfinite(errors)):
+            raise ConfigError(f"std={std!r} must hold a finite number of zero or more for each of {len(values)} values")
+        return Observations(self._encoding.encode(configs), values, errors)
 
     @property
     def encoding(self) -> Encoding:

@@ -11,16 +11,20 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from addtree._numbers import as_float, is_number, is_whole
+from addtree._goals import VALUE, Goals
+from addtree._goals import checked_std as checked_std
+from addtree._numbers import is_whole
 from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError, TrialError
 from addtree.model.observations import Observations
+from addtree.search.hypervolume import hypervolumes, is_nondominated, reference_point
 from addtree.space.encoding import Encoding
 
 _log = logging.getLogger("addtree")
 
 State: TypeAlias = Literal["pending", "done", "failed"]
 
+_MARGIN = 0.1  # The default reference point is worse than the front by this share of its range.
 _HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 
 
@@ -44,8 +48,6 @@ class Trial:
 
     id          its number in the run, from 0
     state       "pending", "done" or "failed"
-    value       the value told, if it is done
-    std         the standard error that was told with it
     run         the id of the run that it belongs to
     evaluation  how long the evaluation took, and why it failed: `duration`, `error` and `traceback`
     """
@@ -53,18 +55,48 @@ class Trial:
     id: int
     _config: Mapping[str, Any]
     state: State = "pending"
-    value: float | None = None
-    std: float | None = None
+    _values: Mapping[str, float] = field(default_factory=dict)
+    _stds: Mapping[str, float] = field(default_factory=dict)
+    _objectives: tuple[str, ...] = (VALUE,)
     run: str = field(default="", compare=False)
     evaluation: Evaluation = field(default=Evaluation(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_config", dict(self._config))
+        for name in ("_config", "_values", "_stds"):
+            object.__setattr__(self, name, dict(getattr(self, name)))
 
     @property
     def config(self) -> dict[str, Any]:
         """The active parameters and their values; a new dict at each access."""
         return dict(self._config)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """What was told, by the names of objectives and constraints; empty while the trial is pending or failed."""
+        return dict(self._values)
+
+    @property
+    def stds(self) -> dict[str, float]:
+        """The standard errors that were told with the values, by name."""
+        return dict(self._stds)
+
+    @property
+    def value(self) -> float | None:
+        """The value of the objective, if the trial is done. With several objectives it raises: see `values`."""
+        return self._values.get(self._objective("value"))
+
+    @property
+    def std(self) -> float | None:
+        """The standard error that was told with the value. With several objectives it raises: see `stds`."""
+        return self._stds.get(self._objective("std"))
+
+    def _objective(self, attribute: str) -> str:
+        if len(self._objectives) > 1:
+            raise TrialError(
+                f"trial {self.id} has {len(self._objectives)} objectives and no single {attribute}; "
+                f"use trial.{attribute}s[{self._objectives[0]!r}]"
+            )
+        return self._objectives[0]
 
     @property
     def duration(self) -> float | None:
@@ -85,7 +117,12 @@ class Trial:
         return hash((self.run, self.id))
 
     def __repr__(self) -> str:
-        return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, value={self.value!r})"
+        told = (
+            f"value={self.value!r}"
+            if self._objectives == (VALUE,) and len(self._values) < 2
+            else f"values={self.values!r}"
+        )
+        return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, {told})"
 
 
 class TrialLog:
@@ -97,8 +134,10 @@ class TrialLog:
     forgotten  ids of the trials that were removed; no later trial has such an id
     """
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, goals: Goals) -> None:
         self._encoding = encoding
+        self._goals = goals
+        self._objectives = tuple(objective.name for objective in goals.objectives)
         self.run = os.urandom(8).hex()
         self.told: list[int] = []
         self.taken: set[bytes] = set()
@@ -130,7 +169,8 @@ class TrialLog:
 
     def expect(self, config: Config) -> Trial:
         """Add a valid configuration as a pending trial."""
-        return self._add(Trial(len(self._trials) + len(self.forgotten), config, run=self.run))
+        number = len(self._trials) + len(self.forgotten)
+        return self._add(Trial(number, config, _objectives=self._objectives, run=self.run))
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
@@ -146,16 +186,22 @@ class TrialLog:
         self.taken = set(self._encoding.keys(np.array(self.rows))) if self._rows else set()
 
     def tell(
-        self, trial: Trial, value: float | None, std: float | None = None, evaluation: Evaluation | None = None
+        self,
+        trial: Trial,
+        values: Mapping[str, float] | None,
+        stds: Mapping[str, float] | None = None,
+        evaluation: Evaluation | None = None,
     ) -> Trial:
-        """Record the value of a pending trial, or None if it failed. NaN and infinite values count as failures."""
-        if value is not None and not math.isfinite(value):
-            _log.warning("trial %d has value %r; it is recorded as failed", trial.id, value)
-            value = None
-        told = replace(trial, state="failed") if value is None else replace(trial, state="done", value=value, std=std)
+        """Record the values of a pending trial, or None if it failed; it also failed if one is NaN or infinite."""
+        for name, value in (values or {}).items():
+            if not math.isfinite(value):
+                _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, name, value)
+                values = None
+        told = replace(trial, state="failed") if values is None else replace(trial, state="done", _values=values)
+        told = replace(told, _stds=stds or {}) if values is not None else told
         told = replace(told, evaluation=evaluation or Evaluation())
         _log.debug(
-            "trial %d is %s: value %r, duration %r s, %r", told.id, told.state, value, told.duration, told.config
+            "trial %d is %s: %r, duration %r s, %r", told.id, told.state, told.values, told.duration, told.config
         )
         self._trials[told.id] = told
         self.told.append(told.id)
@@ -178,29 +224,81 @@ class TrialLog:
         known = self._trials[int(number)]
         if known.state != "pending":
             raise TrialError(
-                f"trial {known.id} was already told ({known.state}, value {known.value!r}); tell each trial once, "
+                f"trial {known.id} was already told ({known.state}, {known.values!r}); tell each trial once, "
                 "or tell its configuration to add another observation"
             )
         return known
 
-    def observations(self, n: int | None = None, *, maximize: bool) -> Observations:
-        """The first n values told (by default all), to be minimised. A failed trial counts as the worst of them."""
-        told = [self._trials[i] for i in self.told[:n]]
+    def observations(self, name: str, n: int | None = None) -> Observations:
+        """The first n values told of an objective or constraint (by default all), with its sign.
+
+        A failed trial counts as the worst value of an objective, and says nothing about a constraint.
+        """
+        sign = self._goals.signs[self._goals.position(name)]
+        told = [self._trials[i] for i in self.told]
+        if name not in self._objectives:
+            told = [trial for trial in told if trial.state == "done"]
+        told = told[:n]
         X = np.array([self._rows[trial.id] for trial in told])
-        sign = -1.0 if maximize else 1.0  # the one place where maximisation becomes minimisation
-        y = np.array([np.nan if trial.value is None else sign * trial.value for trial in told])
+        y = np.array([np.nan if trial.state == "failed" else sign * trial._values[name] for trial in told])
         y = np.clip(y, -_HUGE, _HUGE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
-        return Observations(X, np.where(np.isnan(y), worst, y), np.array([trial.std or 0.0 for trial in told]))
+        std = np.array([trial._stds.get(name, 0.0) for trial in told])
+        return Observations(X, np.where(np.isnan(y), worst, y), std)
 
-    def best(self, among: Collection[int] | None = None, *, maximize: bool) -> Trial:
-        """The trial with the best value, among those with these ids or all; of several, the first asked for."""
+    def data(self) -> tuple[Observations, ...]:
+        """All observations of every objective and constraint, in the order of their names."""
+        return tuple(self.observations(name) for name in self._goals.names)
+
+    def best(self, among: Collection[int] | None = None) -> Trial:
+        """The feasible trial with the best value, among those with these ids or all; of several, the first."""
+        name = self._only_objective("best")
+        sign = self._goals.objectives[0].sign
+        return min(self.feasible(among), key=lambda trial: sign * trial._values[name])
+
+    def feasible(self, among: Collection[int] | None = None) -> list[Trial]:
+        """The trials that keep all constraints, by id, or an AddTreeError if there is none."""
         done = [t for t in self._trials.values() if t.state == "done" and (among is None or t.id in among)]
         if not done:
             last = next((f"; the last with: {e}" for i in self.told[::-1] if (e := self._trials[i].error)), "")
             raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed{last})")
-        pick = max if maximize else min
-        return pick(done, key=lambda trial: trial.value if trial.value is not None else math.nan)
+        found = [trial for trial in done if not self._goals.violation(trial._values)]
+        if not found:
+            nearest = min(done, key=lambda trial: self._goals.violation(trial._values))
+            raise AddTreeError(
+                f"no trial keeps the constraints yet ({len(done)} have values); ask for more trials, or relax the "
+                f"constraints; trial {nearest.id} comes nearest: {nearest.values!r}"
+            )
+        return found
+
+    def pareto(self) -> list[Trial]:
+        """The feasible trials that no other dominates, by id; none if no trial is feasible."""
+        done = [t for t in self._trials.values() if t.state == "done" and not self._goals.violation(t._values)]
+        losses = np.array([self._goals.losses(t._values) for t in done]).reshape(len(done), len(self._objectives))
+        return [trial for trial, kept in zip(done, is_nondominated(losses), strict=True) if kept]
+
+    def hypervolumes(self, reference: Mapping[str, float] | None) -> list[float]:
+        """The hypervolume of the front after each trial told, below a reference point or one near the present front."""
+        told = [self._trials[i] for i in self.told]
+        is_counted = [trial.state == "done" and not self._goals.violation(trial._values) for trial in told]
+        counted = [trial for trial, counts in zip(told, is_counted, strict=True) if counts]
+        if not counted:
+            return [0.0] * len(told)
+        losses = np.array([self._goals.losses(trial._values) for trial in counted])
+        if reference is None:
+            spread = np.ptp(losses, axis=0)
+            unit = np.where(spread > 0.0, spread, 1.0)
+            point = reference_point(losses[is_nondominated(losses)], margin=_MARGIN, unit=unit)
+        else:
+            point = self._goals.losses(reference)
+        known = np.concatenate([[0.0], hypervolumes(losses, point)])
+        return [float(volume) for volume in known[np.cumsum(is_counted)]]
+
+    def _only_objective(self, what: str) -> str:
+        """The name of the objective, or an AddTreeError if there are several."""
+        if len(self._objectives) > 1:
+            raise AddTreeError(f"with {len(self._objectives)} objectives there is no single {what} trial; use pareto")
+        return self._objectives[0]
 
     # ------------------------------------------------------------------ JSON
 
@@ -211,9 +309,9 @@ class TrialLog:
         return {"run": self.run, "trials": [trials.get(i, _FORGOTTEN) for i in numbers], "told": self.told}
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any], encoding: Encoding) -> TrialLog:
+    def from_dict(cls, form: Mapping[str, Any], encoding: Encoding, goals: Goals) -> TrialLog:
         """The log that `to_dict` described, in a form that `_save_schema` has checked, or a ConfigError."""
-        log = cls(encoding)
+        log = cls(encoding, goals)
         log.run = form["run"] or log.run
         for number, saved in enumerate(form["trials"]):
             if saved["state"] == "forgotten":
@@ -223,39 +321,18 @@ class TrialLog:
                 config = encoding.space.validate(saved["config"])
             except ConfigError as error:
                 raise ConfigError(f"trial {number}: {error}") from None
-            value, std, duration = (
-                None if saved[key] is None else float(saved[key]) for key in ("value", "std", "duration")
-            )
+            values, stds = ({name: float(n) for name, n in saved[key].items()} for key in ("values", "stds"))
+            duration = None if saved["duration"] is None else float(saved["duration"])
             evaluation = Evaluation(duration, saved["error"], saved["traceback"])
-            log._add(Trial(number, config, saved["state"], value, std, log.run, evaluation))
+            log._add(Trial(number, config, saved["state"], values, stds, log._objectives, log.run, evaluation))
         log.told = [int(i) for i in form["told"]]
         return log
 
 
-_NO_RESULT: dict[str, Any] = {"value": None, "std": None, "duration": None, "error": None, "traceback": None}
+_NO_RESULT: dict[str, Any] = {"values": {}, "stds": {}, "duration": None, "error": None, "traceback": None}
 # A forgotten trial keeps its place in the list, because the place of a trial is its id.
 _FORGOTTEN: dict[str, Any] = {"config": {}, "state": "forgotten", **_NO_RESULT}
 
 
 def _to_dict(trial: Trial) -> dict[str, Any]:
     return {"config": trial.config, "state": trial.state, **{key: getattr(trial, key) for key in _NO_RESULT}}
-
-
-def checked_value(value: Any) -> float:
-    """The value as a float, or a TrialError if it is not a number."""
-    if not is_number(value):
-        raise TrialError(
-            f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
-        )
-    return as_float(value)
-
-
-def checked_std(std: Any) -> float | None:
-    """The standard error of a value as a float, or a TrialError if it cannot be one."""
-    if std is None:
-        return None
-    if not is_number(std) or not 0.0 <= as_float(std) < math.inf:
-        raise TrialError(
-            f"std={std!r} must be the standard error of the value, a finite number of zero or more, or None"
-        )
-    return as_float(std)

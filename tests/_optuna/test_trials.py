@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -10,7 +11,8 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree import Integer, Space
+from addtree import Categorical, Integer, Space
+from addtree._optuna.ranges import as_suggestion
 from addtree._optuna.trials import LOST, Scoring, TrialHistory, is_feasible, objective_value, publish, published
 from addtree.optuna import AddTreeSampler
 
@@ -232,3 +234,50 @@ def test_whole_numbers_that_optuna_rounds_are_told_as_they_were_suggested(space:
     first = 0 if space is not None else 1  # without a space, the first trial is not a suggestion
     assert len(set(given[first:])) == 6 - first
     assert all(10**17 <= k <= 10**17 + 5 for k in given)
+
+
+# ---------------------------------------------------------------------- what is stored
+
+
+def branches(trial: optuna.Trial) -> float:
+    if trial.suggest_categorical("model", ["line", "curve"]) == "line":
+        return 1 + trial.suggest_float("slope", -1, 1) ** 2
+    return (trial.suggest_float("bend", -1, 1) - 0.3) ** 2
+
+
+def test_a_study_in_memory_has_no_attributes_of_ours() -> None:
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0, n_startup_trials=3))
+    study.optimize(branches, n_trials=8)
+    columns = pytest.importorskip("pandas").DataFrame(study.trials_dataframe()).columns
+    assert [name for name in columns if "attrs" in name] == []
+
+
+def test_threads_see_the_suggestions_of_a_study_in_memory() -> None:
+    """The objective of the first trial has asked for nothing yet."""
+    space = Space(a=Categorical([1, 2]))
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
+    trials = [study.ask(), study.ask()]
+    assert {trial.suggest_categorical("a", [1, 2]) for trial in trials} == {1, 2}
+
+
+def test_suggestions_are_the_same_in_memory_and_in_a_database(tmp_path: Path) -> None:
+    """Three trials run at a time; attributes in a database are read back by name, also those of earlier versions."""
+    runs = []
+    for storage in (None, f"sqlite:///{tmp_path}/study.db"):
+        study = optuna.create_study(storage=storage, sampler=AddTreeSampler(seed=0, n_startup_trials=3))
+        for _ in range(4):
+            trials = [study.ask() for _ in range(3)]
+            for trial in trials:
+                study.tell(trial, branches(trial))
+        runs.append([trial.params for trial in study.trials])
+        stored = {name for trial in study.trials for name in trial.system_attrs}
+        assert stored == (set() if storage is None else {"addtree:suggested:0"})
+    assert runs[0] == runs[1]
+
+
+def test_what_a_finished_trial_does_not_tell_is_stored_in_memory_too() -> None:
+    study = optuna.create_study()
+    trial = study.ask()
+    TrialHistory().publish(study, study.trials[0], {"a": 2**60 + 1, "b": 0.5, "c": as_suggestion(0.25)})
+    study.tell(trial, 1.0)
+    assert published(study.trials[0]) == {"a": 2**60 + 1, "c": as_suggestion(0.25)}

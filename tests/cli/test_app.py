@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
+from addtree import __version__
 from tests.cli.commands import FAST, addtree, error_lines, finished, trials, write_task
 
-COMMANDS = ["run", "status", "best", "export", "suggest", "tell", "report", "explain", "paper"]
+COMMANDS = ["run", "status", "best", "export", "suggest", "tell", "forget", "report", "explain", "proxy", "paper"]
 
 
 def test_help_lists_every_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,15 +27,65 @@ def test_help_lists_every_command(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 def test_the_package_runs_as_a_module() -> None:
-    result = subprocess.run([sys.executable, "-m", "addtree.cli", "status"], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert "best value" in result.stdout
+    result = subprocess.run([sys.executable, "-m", "addtree.cli", "--version"], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"addtree {__version__}\n", "")
 
 
-def test_a_wrong_option_has_code_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert addtree("run", write_task(FAST), "--trials", "0", monkeypatch=monkeypatch) == 2
-    assert addtree("paper", "nothing", monkeypatch=monkeypatch) == 2
-    assert "experiment 'nothing' is unknown" in capsys.readouterr().err
+@pytest.mark.parametrize("package", ["typer", "optuna", "rich", "sqlalchemy"])
+def test_without_the_packages_of_the_extra_one_line_names_it(package: str) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None; from addtree.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", code, "status"], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"addtree: {package}")
+    assert line.endswith(
+        "is not installed; install the packages of the command line: pip install --upgrade 'addtree[cli]'"
+    )
+
+
+READ_ONLY = [
+    "status",
+    "best",
+    "best --recommended",
+    "export",
+    "explain",
+    "report",
+    "suggest lab",
+    "tell 0 1",
+    "forget 0",
+]
+
+
+@pytest.mark.parametrize("storage", ["missing.db", "sqlite:///missing.db", "missing.journal", "empty.db", "foreign.db"])
+@pytest.mark.parametrize("command", READ_ONLY)
+def test_commands_that_need_a_study_never_create_a_database(
+    command: str, storage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty.db").touch()
+    with contextlib.closing(sqlite3.connect("foreign.db")) as database:
+        database.execute("CREATE TABLE notes (text TEXT)")
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    assert addtree(*command.split(), "--storage", storage, monkeypatch=monkeypatch) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ("does not exist" if "missing" in storage else "has no studies") in line
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize("storage", ["s.db", "s.journal"])
+def test_commands_that_only_read_write_nothing(
+    storage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The storage may be somebody else's, who is writing to it at this moment."""
+    arguments = ["--storage", storage, "--trials", "6", "--seed", "0"]
+    assert addtree("run", write_task(FAST), *arguments, monkeypatch=monkeypatch) == 0
+    before = Path(storage).read_bytes()
+    Path(storage).chmod(0o444)
+    with contextlib.closing(sqlite3.connect("s.db" if storage == "s.db" else ":memory:")) as other:
+        other.execute("BEGIN IMMEDIATE")  # another process is writing; whoever only reads does not wait for it
+        for command in ("status", "best", "best --recommended", "export", "explain"):
+            assert addtree(*command.split(), "--storage", storage, monkeypatch=monkeypatch) == 0
+    assert Path(storage).read_bytes() == before
+    assert {path.name for path in Path().iterdir()} - {"__pycache__"} == {"task.py", storage}
 
 
 BAD_STORAGES = [
@@ -43,8 +94,8 @@ BAD_STORAGES = [
     ("not a URL", "nosuch://x/y", "is not a storage URL"),
     ("bad port", "postgresql://nobody@127.0.0.1:port/none", "is not a storage URL"),
     ("port out of range", "postgresql://nobody@127.0.0.1:99999/none", "invalid port number"),
-    ("folder missing", "sqlite:///no/such/folder/x.db", "unable to open database file"),
-    ("not writable", "sqlite:////proc/x.db", "unable to open database file"),
+    ("folder missing", "sqlite:///no/such/folder/x.db", "unable to open database file; check that its folder exists"),
+    ("not writable", "sqlite:////proc/x.db", "unable to open database file; check that its folder exists"),
 ]
 
 
@@ -57,7 +108,7 @@ def test_bad_storages(
     arguments = ["run", write_task(FAST)] if command == "run" else [command]
     assert addtree(*arguments, "--storage", url, monkeypatch=monkeypatch) == 3
     (line,) = error_lines(capsys.readouterr().err)
-    assert message in line
+    assert (message in line) or (command != "run" and "does not exist" in line)
     assert Path("corrupt.db").read_bytes() == b"this is not a database" * 100
 
 
@@ -180,9 +231,8 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
 def test_a_full_output_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     Path("space.json").write_text('{"x": {"type": "real", "low": 0, "high": 1}}')
-    for arguments in (["status"], ["export", "lab"], ["suggest", "lab", "--space", "space.json"]):
-        if arguments[0] == "export":
-            assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    for arguments in (["status"], ["export", "lab"], ["suggest", "lab", "-n", "2"]):
         with open("/dev/full", "w") as full:
             process = start(*arguments, stdout=full)
             _, errors = process.communicate(timeout=60)
@@ -190,7 +240,7 @@ def test_a_full_output_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         assert errors == "addtree: the output cannot be written: No space left on device\n"
     running = [t.number for t in trials("lab") if t.state == TrialState.RUNNING]
     assert running == [0]  # a suggestion that nobody saw is withdrawn
-    assert addtree("export", "lab", "-o", "/dev/full", monkeypatch=monkeypatch) == 4  # neither .csv nor .json
+    assert addtree("export", "lab", "-o", "/dev/full", monkeypatch=monkeypatch) == 2  # neither .csv nor .json
     assert addtree("report", "lab", "-o", "/dev/full", monkeypatch=monkeypatch) == 2
     assert "/dev/full cannot be written: No space left on device" in capsys.readouterr().err
 

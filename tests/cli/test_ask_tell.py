@@ -34,29 +34,66 @@ def test_suggest_and_tell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert trials("lab")[0].value == -0.5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["0", "1.0"], "trial 0 of study 'lab' is complete; tell each suggested trial once"),
-        (["99", "1.0"], "trial 99 of study 'lab' is unknown"),
-        (["1", "high"], "value 'high' is not a finite number; give a number, or --failed"),
-        (["1", "nan"], "value 'nan' is not a finite number"),
-        (["1"], "tell lab 1: give either a value or --failed"),
-        (["1", "1.0", "--failed"], "tell lab 1: give either a value or --failed"),
-    ],
-)
-def test_a_wrong_tell_is_refused(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_several_suggestions_at_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    create = ["suggest", "lab", "--space", "space.json", "--seed", "0"]
+    assert addtree(*create, "-n", "4", "--json", monkeypatch=monkeypatch) == 0
+    suggested = json.loads(capsys.readouterr().out)
+    assert addtree("suggest", "lab", "--number", "3", monkeypatch=monkeypatch) == 0
+    suggested += [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["id"] for each in suggested] == list(range(7))
+    assert len({each["config"]["x"] for each in suggested}) == 7
+    assert [t.params for t in trials("lab")] == [each["config"] for each in suggested]
+    assert addtree("suggest", "lab", "--json", monkeypatch=monkeypatch) == 0
+    (only,) = json.loads(capsys.readouterr().out)
+    assert only["id"] == 7
+
+
+def test_a_configuration_from_elsewhere_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for _ in range(2):
-        assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
-    assert addtree("tell", "lab", "0", "0.5", monkeypatch=monkeypatch) == 0
+    assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    assert addtree("tell", "lab", "--config", '{"x": 0.5}', "0.3", "--std", "0.1", monkeypatch=monkeypatch) == 0
+    assert addtree("tell", "--config", '{"x": 0.25}', "-0.3", monkeypatch=monkeypatch) == 0  # the only study
+    assert addtree("tell", "--config", '{"x": 0.75}', "--failed", monkeypatch=monkeypatch) == 0
+    waiting, *told = trials("lab")
+    assert waiting.state == TrialState.RUNNING
+    assert [(t.params, t.value, t.state.name) for t in told] == [
+        ({"x": 0.5}, 0.3, "COMPLETE"),
+        ({"x": 0.25}, -0.3, "COMPLETE"),
+        ({"x": 0.75}, None, "FAIL"),
+    ]
+    assert [t.user_attrs for t in told] == [{"addtree:std": 0.1}, {}, {}]
     capsys.readouterr()
-    assert addtree("tell", "lab", *arguments, monkeypatch=monkeypatch) == 4
-    error = capsys.readouterr().err
-    assert error.startswith(f"addtree: {message}")
-    assert error.count("\n") == 1
-    assert [t.state for t in trials("lab")] == [TrialState.COMPLETE, TrialState.RUNNING]
+    assert addtree("best", "--json", monkeypatch=monkeypatch) == 0
+    assert json.loads(capsys.readouterr().out) == {"id": 2, "value": -0.3, "config": {"x": 0.25}}
+
+
+def test_what_nobody_told_is_listed_until_it_is_told_or_forgotten(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert addtree("suggest", "[/lab]", "--space", "space.json", "-n", "3", monkeypatch=monkeypatch) == 0
+    configs = [json.loads(line)["config"] for line in capsys.readouterr().out.splitlines()]
+    assert addtree("tell", "[/lab]", "1", "0.5", monkeypatch=monkeypatch) == 0
+    assert addtree("status", monkeypatch=monkeypatch) == 0
+    listed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  [/lab] ")]
+    assert [int(line.split()[1]) for line in listed] == [0, 2]
+    assert [json.loads(line[line.index("{") :]) for line in listed] == [configs[0], configs[2]]
+    assert addtree("forget", "[/lab]", "0", monkeypatch=monkeypatch) == 0
+    assert addtree("forget", "2", monkeypatch=monkeypatch) == 0
+    assert addtree("status", monkeypatch=monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert "Suggested" not in shown
+    (row,) = [line for line in shown.splitlines() if "[/lab]" in line]
+    assert row.replace("│", " ").split() == ["[/lab]", "1", "0", "0", "0", "0.5"]  # forgotten trials do not count
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        "forgotten",
+        "complete",
+        "forgotten",
+    ]
+    assert addtree("tell", "0", "1.0", monkeypatch=monkeypatch) == 4
+    assert addtree("suggest", "[/lab]", monkeypatch=monkeypatch) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == 3  # an id is never used again
 
 
 def test_a_study_without_a_declared_space_has_no_suggestions(

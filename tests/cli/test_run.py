@@ -9,6 +9,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.trial import TrialState
 
 from addtree.study.storage import storage_at
 from tests.cli.commands import (
@@ -57,7 +58,7 @@ BAD_FILES = [
     ("wrong space", "space = 3\ndef objective(config): return 1.0\n", 2, "make it an addtree.Space"),
     ("broken file", "import no_module_of_this_name\n", 2, "cannot be imported: ModuleNotFoundError"),
     ("raises", SPACE + "def objective(config): raise OSError('disk on fire')\n", 1, "OSError: disk on fire"),
-    ("returns None", SPACE + "def objective(config): pass\n", 1, "the objective returned None; return a number"),
+    ("returns None", SPACE + "def objective(config): pass\n", 1, "in objective); return a number"),
     ("returns NaN", SPACE + "def objective(config): return float('nan')\n", 1, "the objective returned nan"),
     ("returns a string", SPACE + "def objective(config): return 'low'\n", 1, "the objective returned 'low'"),
 ]
@@ -81,9 +82,7 @@ def test_a_study_of_another_space_is_refused(
     write_task(FAST.replace("at.Real(-1, 1)", "at.Real(-2, 1)"))
     assert addtree("run", "task.py", "--trials", "9", monkeypatch=monkeypatch) == 4
     error = capsys.readouterr().err
-    assert "study 'task' belongs to another space" in error
-    assert "-x: real [-1, 1]" in error
-    assert "+x: real [-2, 1]" in error
+    assert "study 'task' belongs to another space: the study has x: real [-1, 1], the file has x: real [-2, 1]" in error
     write_task(FAST)
     assert addtree("run", "task.py", "--trials", "9", "--maximize", monkeypatch=monkeypatch) == 4
     assert "leave out --maximize" in capsys.readouterr().err
@@ -175,7 +174,8 @@ def test_labels_are_shown_literally(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     arguments = ["run", file, "--trials", "8", "--seed", "0", "--study", "[/study]"]
     assert addtree(*arguments, monkeypatch=monkeypatch) == 0
     shown = capsys.readouterr()
-    assert "the last failure: ValueError: [/b] \\udcff" in shown.out
+    assert "the last failure: ValueError: [/b] \\udcff (" in shown.out
+    assert "task.py, line 4, in objective)" in shown.out
     assert "[/b]\\ud800" in shown.err
     for arguments in (
         ["status"],
@@ -211,6 +211,64 @@ def test_initial_configurations_are_run_once(workers: str, monkeypatch: pytest.M
     params = [t.params for t in finished()]
     assert [sum(p.get("x") == x and p["model"] == "a" for p in params) for x in (0.5, 0.25)] == [1, 1]
     assert sum(p.get("k") == 7 for p in params) == 1
+
+
+QUITS = """
+import sys
+import addtree as at
+space = at.Space(x=at.Real(0, 1), m=at.Categorical(["[/INST]", "[red]"]))
+def objective(config):
+    if config["m"] == "[red]":
+        sys.exit("[/b]")
+    return config["x"]
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_objective_that_exits_fails_its_trial(
+    workers: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task(QUITS)
+    arguments = ["run", file, "--trials", "8", "--seed", "0", "--workers", workers]
+    assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+    where = f"({Path(file).resolve()}, line 7, in objective)"
+    message = f"the objective called sys.exit('[/b]') {where}; raise an exception instead"
+    assert f"the last failure: {message}" in capsys.readouterr().out
+    assert len(finished()) == 8
+    failed = {t.params["m"]: t.user_attrs.get("addtree:error") for t in finished()}
+    assert failed == {"[red]": message, "[/INST]": None}
+
+
+PRUNABLE = """
+import optuna
+def objective(trial):
+    x = trial.suggest_float("x", 0, 1)
+    for step in range(8):
+        trial.report(x, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return x
+"""
+
+
+def test_the_pruner_is_chosen_and_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pruned = {}
+    for name in ("none", "median", "hyperband", "successive-halving"):
+        arguments = ["run", write_task(PRUNABLE), "--study", name, "--trials", "15", "--seed", "0"]
+        assert addtree(*arguments, "--pruner", name, monkeypatch=monkeypatch) == 0
+        arguments[arguments.index("15")] = "30"
+        assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+        pruned[name] = [t.number for t in finished(name) if t.state == TrialState.PRUNED]
+    assert pruned["none"] == []
+    assert all(max(numbers) >= 15 for name, numbers in pruned.items() if name != "none")  # in the second run as well
+    assert len({tuple(numbers) for numbers in pruned.values()}) == 4
+    arguments = ["run", "task.py", "--study", "default", "--trials", "30", "--seed", "0"]
+    assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+    assert [t.number for t in finished("default") if t.state == TrialState.PRUNED] == pruned["median"]
+    with storage_at("addtree.db") as storage:
+        optuna.load_study(study_name="none", storage=storage).set_user_attr("addtree:pruner", "best")
+    assert addtree("run", "task.py", "--study", "none", "--trials", "31", monkeypatch=monkeypatch) == 4
+    assert "has the stored pruner 'best', which is unknown; choose one with --pruner" in capsys.readouterr().err
 
 
 NOISY = """

@@ -65,8 +65,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     Path("task.py").write_text(task)
     lines = [line for block in blocks(DOCS / "command-line.md", "console") for line in block.splitlines()]
     commands = [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
-    assert len(commands) == 9
-    for command in [*commands, ["addtree", "tell", "lab", "1", "--failed"]]:
+    assert len(commands) == 15
+    for command in commands:
         monkeypatch.setattr(sys, "argv", command)
         with pytest.raises(SystemExit) as ended:
             cli.main()

@@ -9,6 +9,7 @@ from addtree import Choice, ConfigError, Integer, Optimizer, Real, Space
 from addtree.model.gp import Posterior
 from addtree.search.candidates import Observed
 from addtree.search.design import next_row
+from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest
 from addtree.space.restriction import Restriction
 from tests.strategies import build, data, hyperparameters, sample, seeds, spaces
@@ -90,7 +91,7 @@ def test_suggestions_of_every_turn_agree(space, pair, turn, seed):
     restriction = Restriction.of(encoding, some_of(config, rng))
     X = encoding.encode(sample(space, 6, seed))
     observed = Observed(encoding, X, z, set(encoding.keys(X)), restriction)
-    row = suggest(Policy(acquisition), posterior, observed, turn=turn, rng=rng)
+    row = suggest(Policy(acquisition), Posteriors((posterior,)), observed, turn=turn, rng=rng)
     if row is not None:
         assert restriction.agrees(row[None])[0]
         np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)

@@ -8,6 +8,7 @@ from addtree.model.gp import Posterior
 from addtree.model.kernel import Kernel
 from addtree.search.acquisition import beta, log_expected_improvement, lowest, ucb
 from addtree.search.candidates import CandidateSettings, Observed, candidates
+from addtree.search.criterion import Single
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.joint import maximize_jointly
 from addtree.search.pathwise import SamplePath
@@ -93,12 +94,12 @@ def test_the_joint_search_returns_the_best_it_saw_and_nothing_taken(space, covar
     def score(X):
         return acquisition(*posterior.predict(k.rows(X)))[0]
 
-    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(40), set()), acquisition, X)
+    row = maximize_jointly(Single(posterior, acquisition), Observed(encoding, X, np.zeros(40), set()), X)
     assert row is not None
     assert score(row[None])[0] >= score(X).max() - 1e-9
     np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
     taken = set(encoding.keys(X[:39]))
-    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(40), taken), acquisition, X)
+    row = maximize_jointly(Single(posterior, acquisition), Observed(encoding, X, np.zeros(40), taken), X)
     if row is None:
         assert set(encoding.keys(X)) == taken
     else:

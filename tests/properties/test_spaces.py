@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, Space
 from addtree.errors import ConfigError
-from addtree.search.design import DesignSettings, initial_design, rows_needed
+from addtree.search.design import initial_design, rows_needed
 from addtree.space.encoding import Encoding
 from tests.strategies import opened, paths, reordered, sample, seeds, spaces
 
@@ -224,7 +224,7 @@ def test_an_inactive_missing_or_unknown_parameter_is_refused(space, seed, data):
 @given(spaces(depth=2), seeds)
 def test_the_initial_design_sees_every_option_and_spreads_every_number(space, seed):
     encoding = Encoding(space)
-    n = DesignSettings().size(encoding)
+    n = min(max(8, 2 * rows_needed(encoding)[0]), 24)
     X = initial_design(encoding, n, np.random.default_rng(seed))
     for row in X:
         space.validate(encoding.decode(row))

@@ -110,3 +110,51 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert "x=" in said
     assert run("report", "other") == 4
     assert run("report", "-o", "nowhere/out.html") == 2
+
+
+LUCKY = at.Space(x=at.Real(0, 1))
+
+
+def noisy_study(noise: float | None, std: float | None) -> optuna.Study:
+    """A smooth function whose trial 7 has a value that is far too good."""
+    study = open_study(optuna.storages.InMemoryStorage(), "s", LUCKY, seed=0, noise=noise)
+    for i in range(15):
+        x = i / 14
+        attrs = {"addtree:std": std} if i == 7 and std is not None else {}
+        distributions = {"x": optuna.distributions.FloatDistribution(0, 1)}
+        value = x - 2.0 * (i == 7)
+        study.add_trial(
+            optuna.create_trial(params={"x": x}, distributions=distributions, value=value, user_attrs=attrs)
+        )
+    return study
+
+
+def predicted(study: optuna.Study, noise: float | None = None) -> float:
+    """What the model of the report says about the best trial, whose value is -1.5."""
+    report = build_study(study, noise=noise)
+    assert report.best is not None
+    assert report.best.id == 7
+    assert report.learned is not None
+    return report.learned.best.predicted
+
+
+def test_the_report_uses_the_noise_of_the_study() -> None:
+    assert predicted(noisy_study(noise=0.0, std=None)) == pytest.approx(-1.5, abs=0.05)
+    assert predicted(noisy_study(noise=1.0, std=None)) > -0.5
+    assert predicted(noisy_study(noise=0.0, std=None), noise=1.0) > -0.5  # an option overrides it
+
+
+def test_the_report_uses_standard_errors() -> None:
+    study = noisy_study(noise=0.0, std=3.0)
+    assert predicted(study) == pytest.approx(0.5, abs=0.2)  # the other values are exact
+    report = build_study(study)
+    assert report.learned is not None
+    trust = report.learned.trust
+    assert trust.std[7] >= 3.0  # the error of the value belongs to its prediction
+    assert [trial.std for trial in report.trials if trial.std is not None] == [3.0]
+
+
+def test_a_trial_with_an_impossible_standard_error_counts_as_failed() -> None:
+    report = build_study(noisy_study(noise=None, std=-1.0))
+    assert report.count("failed") == 1
+    assert "addtree:std" in report.errors[0][0]

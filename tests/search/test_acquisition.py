@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from addtree.search.acquisition import beta, log_expected_improvement, lowest, ucb
+from addtree.search.acquisition import beta, log_expected_improvement, log_feasibility, lowest, ucb
 from tests.strategies import differences
 
 MEAN = np.array([-1.0, 0.0, 0.3, 2.0, 5.0, 40.0])
@@ -64,3 +64,47 @@ def test_ucb_is_the_papers():
 def test_a_known_point_is_worth_its_mean():
     value, _, _ = lowest(MEAN, VARIANCE)
     np.testing.assert_array_equal(value, -MEAN)
+
+
+# ---------------------------------------------------------------------- feasibility
+
+BOUNDS = {"upper": (-np.inf, 0.4), "lower": (0.4, np.inf), "both": (-0.3, 0.6), "narrow": (0.4, 0.4001)}
+
+
+def log_probability(low, high, mean, sigma):
+    """log P(low <= f <= high) by quadrature of the density without its largest factor."""
+    nearest = np.clip(mean, low, high)
+    top = 0.5 * ((nearest - mean) / sigma) ** 2
+
+    def density(t):
+        return norm.pdf(0) * np.exp(top - 0.5 * ((t - mean) / sigma) ** 2)
+
+    reach = 40.0 * sigma / max(1.0, abs(nearest - mean) / sigma)
+    low, high = max(low, nearest - reach), min(high, nearest + reach)
+    value = quad(density, low, high, points=[nearest], epsabs=0, epsrel=1e-12, limit=400)[0]
+    return np.log(value / sigma) - top
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("mean", [-60.0, -3.0, 0.1, 0.45, 2.0, 60.0])
+@pytest.mark.parametrize("variance", [1e-2, 1.0])
+def test_feasibility_is_the_integral_of_the_density(name, mean, variance):
+    low, high = BOUNDS[name]
+    value = log_feasibility(low, high)(np.array([mean]), np.array([variance]))[0][0]
+    assert value == pytest.approx(log_probability(low, high, mean, np.sqrt(variance)), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_derivatives_of_feasibility(name):
+    acquisition = log_feasibility(*BOUNDS[name])
+    _, by_mean, by_variance = acquisition(MEAN, VARIANCE)
+    numeric = np.diagonal(differences(lambda m: acquisition(m, VARIANCE)[0], MEAN, step=1e-6))
+    np.testing.assert_allclose(by_mean, numeric, rtol=1e-4, atol=1e-7)
+    numeric = np.diagonal(differences(lambda v: acquisition(MEAN, np.exp(v))[0], np.log(VARIANCE), step=1e-6))
+    np.testing.assert_allclose(by_variance * VARIANCE, numeric, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_feasibility_is_finite_wherever_the_mean_is(name):
+    for part in log_feasibility(*BOUNDS[name])(np.array([-1e8, 1e8, 0.4]), np.array([1.0, 1e-12, 0.0])):
+        assert np.all(np.isfinite(part))

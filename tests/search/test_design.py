@@ -20,8 +20,13 @@ def test_cover_counts_what_it_takes_to_see_every_option():
     assert rows_needed(Encoding(Space(c=nested)))[0] == 4
     assert rows_needed(Encoding(Space(c=nested, e=Choice({i: Space() for i in range(6)}))))[0] == 6
     assert rows_needed(Encoding(Space(x=unit)))[0] == 1
-    assert DesignSettings().size(Encoding(Space(x=unit))) == 8
-    assert DesignSettings().size(Encoding(Space(c=Choice({i: Space() for i in range(100)})))) == 24
+
+
+def test_the_default_design_is_short_and_maximum_likelihood_visits_every_option_thrice():
+    small, large = Encoding(Space(x=unit)), Encoding(Space(c=Choice({i: Space() for i in range(100)})))
+    four = Encoding(Space(c=Choice({i: Space() for i in range(4)})))
+    assert [DesignSettings().size(encoding) for encoding in (small, four, large)] == [6, 6, 6]
+    assert [DesignSettings().size(encoding, "mle") for encoding in (small, four, large)] == [8, 12, 24]
 
 
 def test_a_node_has_a_share_in_proportion_to_what_lies_below():

@@ -7,6 +7,7 @@ from addtree.model.kernel import Hyperparameters
 from addtree.problems import synthetic
 from addtree.search.acquisition import lowest
 from addtree.search.candidates import Observed
+from addtree.search.criterion import Single
 from addtree.search.joint import _different_branches, maximize_jointly
 from addtree.space.restriction import Restriction
 from tests.strategies import build, fitted
@@ -31,7 +32,7 @@ def test_an_integer_optimum_already_taken_gives_its_neighbour():
     hyper = Hyperparameters(np.ones(1), np.full(1, 0.5), 1e-6)
     posterior = Posterior.from_data(k, hyper, k.rows(X), np.array([1.0, -1.0, 1.0]))
     observed = Observed(encoding, X, np.array([1.0, -1.0, 1.0]), set(encoding.keys(X)))
-    row = maximize_jointly(posterior, observed, lowest, encoding.sample(50, np.random.default_rng(0)))
+    row = maximize_jointly(Single(posterior, lowest), observed, encoding.sample(50, np.random.default_rng(0)))
     assert encoding.decode(row)["k"] in (4, 6)
 
 
@@ -45,7 +46,7 @@ def test_a_joint_search_ends_when_it_gains_less_than_the_tolerance():
 
     for tolerance in (None, np.inf):
         calls.append(0)
-        maximize_jointly(posterior, Observed(encoding, X, np.zeros(20), set()), counted, X, tolerance=tolerance)
+        maximize_jointly(Single(posterior, counted), Observed(encoding, X, np.zeros(20), set()), X, tolerance=tolerance)
     assert calls[1] < calls[0]
 
 
@@ -53,7 +54,7 @@ def test_every_candidate_taken_is_none():
     encoding, _k, posterior = fitted(Space(m=Categorical(["u", "v"])), "additive", n=3)
     X = encoding.enumerate()
     observed = Observed(encoding, X, np.zeros(len(X)), set(encoding.keys(X)))
-    assert maximize_jointly(posterior, observed, lowest, X) is None
+    assert maximize_jointly(Single(posterior, lowest), observed, X) is None
 
 
 def test_the_ascent_moves_what_a_restriction_leaves_free():
@@ -65,7 +66,7 @@ def test_the_ascent_moves_what_a_restriction_leaves_free():
     restriction = Restriction.of(encoding, {"x": 0.7})
     rng = np.random.default_rng(1)
     candidates = restriction.conform(encoding.sample(8, rng), rng)
-    row = maximize_jointly(posterior, Observed(encoding, X, z, set(), restriction), lowest, candidates)
+    row = maximize_jointly(Single(posterior, lowest), Observed(encoding, X, z, set(), restriction), candidates)
     assert row[0] == pytest.approx(0.7)
     assert row[1] == pytest.approx(0.7, abs=0.01)
 
@@ -78,7 +79,7 @@ def test_an_optimum_beyond_a_rule_is_found_on_its_boundary():
     hyper = Hyperparameters(np.ones(1), np.full(k.n_scales, 0.7), 1e-8)
     posterior = Posterior.from_data(k, hyper, k.rows(X), np.sum((X - 0.9) ** 2, axis=1) - 0.5)
     candidates = np.array([[0.1, 0.6], [0.2, 0.1], [0.95, 0.95]])
-    row = maximize_jointly(posterior, Observed(encoding, X, np.zeros(60), set()), lowest, candidates)
+    row = maximize_jointly(Single(posterior, lowest), Observed(encoding, X, np.zeros(60), set()), candidates)
     np.testing.assert_allclose(row, [0.5, 0.5], atol=0.02)
     assert 1 - 1e-4 < row.sum() <= 1
 
@@ -90,6 +91,6 @@ def test_steps_of_the_winner_stay_within_the_rules():
     hyper = Hyperparameters(np.ones(1), np.full(k.n_scales, 0.7), 1e-8)
     posterior = Posterior.from_data(k, hyper, k.rows(X), -X.sum(axis=1))
     observed = Observed(encoding, X, -X.sum(axis=1), set())
-    row = maximize_jointly(posterior, observed, lowest, encoding.sample(30, np.random.default_rng(0)))
+    row = maximize_jointly(Single(posterior, lowest), observed, encoding.sample(30, np.random.default_rng(0)))
     config = space.validate(encoding.decode(row))
     assert config["m"] + config["n"] == 12

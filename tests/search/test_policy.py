@@ -6,6 +6,7 @@ from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.search.candidates import Observed
+from addtree.search.multiobjective import Posteriors
 from addtree.search.pathwise import SamplePath
 from addtree.search.policy import Mode, Policy, check_acquisition, joint_acquisition, suggest
 from tests.strategies import COVARIANCES, build
@@ -26,7 +27,7 @@ def setting(covariance, seed=0):
 def ask(acquisition, encoding, posterior, X, z, *, seed=0, turn=1, taken=frozenset()):
     rng = np.random.default_rng(seed)
     observed = Observed(encoding, X, z, set(taken))
-    return suggest(Policy(acquisition), posterior, observed, turn=turn, rng=rng)
+    return suggest(Policy(acquisition), Posteriors((posterior,)), observed, turn=turn, rng=rng)
 
 
 @pytest.mark.parametrize(("covariance", "acquisition"), PAIRS)

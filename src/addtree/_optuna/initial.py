@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optuna.study import Study
@@ -44,10 +44,14 @@ class InitialConfigs:
         self._configs = _with_keys(configs)
         self._exhausted = not configs
 
-    def take(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    def take(
+        self, study: Study, trial: FrozenTrial, suggested: Callable[[FrozenTrial], dict[str, Any]] = published
+    ) -> dict[str, Any]:
         """The initial configuration that a trial evaluates; empty if it evaluates none.
 
         A configuration that another trial has already is skipped. Trials that the user enqueued evaluate their own.
+
+        suggested  returns the parameters that were suggested for another trial
         """
         if self._exhausted or fixed_params(trial):
             return {}
@@ -61,7 +65,8 @@ class InitialConfigs:
             if key is not None and not _is_released(other):
                 left.pop(key, None)
                 continue
-            params = other.params if other.state == TrialState.COMPLETE else {**fixed_params(other), **published(other)}
+            known = {} if other.state == TrialState.COMPLETE else {**fixed_params(other), **suggested(other)}
+            params = {**known, **other.params}
             left = {key: config for key, config in left.items() if config != params}
             n_undecided += other.number < trial.number and not (params or other.state.is_finished())
         self._exhausted = not left

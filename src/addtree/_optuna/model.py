@@ -21,7 +21,6 @@ from addtree._optuna.trials import (
     fixed_params,
     is_feasible,
     objective_value,
-    published,
     standard_error,
     suggested_positions,
 )
@@ -80,7 +79,7 @@ class StudyModel:
         encoding = space.encoding
         size, most = DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup
         if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
-            n_initial, self._startup = 1, StartupDesign(encoding, min(size, n_startup), most)
+            n_initial, self._startup = 1, StartupDesign(encoding, n_startup, most)
         else:
             n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
         settings = self._settings
@@ -208,7 +207,7 @@ class StudyModel:
         found = []
         for trial in self._history.unfinished:
             fixed = fixed_params(trial)
-            params = {**(fixed if self.covers(fixed) else {}), **published(trial), **exact_params(trial)}
+            params = {**(fixed if self.covers(fixed) else {}), **self._history.published(trial), **exact_params(trial)}
             if trial.number != except_for and params:
                 found.append(self._config(trial, params))
         return [config for config in found if config is not None]

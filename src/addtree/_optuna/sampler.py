@@ -20,7 +20,7 @@ from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_error
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.specification import Specification
@@ -35,10 +35,10 @@ class AddTreeSampler(BaseSampler):
 
     space             the space if it is known; else it is inferred from the trials seen so far
     seed              an int makes a study reproducible (with one worker, in the same order); None draws a seed
-    n_startup_trials  the number of trials that explore the space before the model is used, or fewer if the space is
-                      small. Up to three times that number, every other trial then tries a value that no trial has
-                      tried yet. A declared space uses the initial design of `Optimizer`, at most three times that long,
-                      and one worker then gets the same configurations as from `Optimizer`
+    n_startup_trials  the number of trials that explore the space before the model is used. Up to three times that
+                      number, every other trial then tries a value that no trial has tried yet. A declared space uses
+                      the initial design of `Optimizer`, at most three times that long, and one worker then gets the
+                      same configurations as from `Optimizer`
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
@@ -108,10 +108,10 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Suggest all parameters of a trial together. The result is empty; `sample_independent` returns the values."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
-            initial = state.initial.take(study, trial)
+            initial = state.initial.take(study, trial, state.history.published)
             fixed = {**initial, **fixed_params(trial), **trial.params}
             if not initial and (state.model is None or state.model.covers(fixed)):
                 return {}
@@ -120,7 +120,7 @@ class AddTreeSampler(BaseSampler):
                 n_finished = len(state.history.finished)
                 if state.model is not None:
                     params = self._suggest(state.model, study, trial, fixed, attempt)
-                publish(study, trial, params)
+                state.history.publish(study, trial, params)
                 if not state.can_coincide(params, fixed):
                     break
                 state.refresh(study)
@@ -142,7 +142,7 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """The value of a suggested parameter in the range that the objective asks for, or a random value."""
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         with self._lock:
             state = self._state
             if state is None or not state.belongs_to(study) or trial.number not in state.suggestions:
@@ -175,7 +175,7 @@ class AddTreeSampler(BaseSampler):
         the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
         feasible.
         """
-        self._raise_error_if_multi_objective(study)
+        _check_single_objective(study)
         best = study.best_trial
         state = StudyState(study, self._settings)
         state.refresh(study)
@@ -199,3 +199,12 @@ class AddTreeSampler(BaseSampler):
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._settings.seed, trial.number, purpose])
+
+
+def _check_single_objective(study: Study) -> None:
+    """Raise an OptionError if a study has several objectives."""
+    if len(study.directions) > 1:
+        names = [direction.name.lower() for direction in study.directions]
+        raise OptionError(
+            f"AddTreeSampler cannot be used for multi-objective optimization; directions={names} must be one"
+        )

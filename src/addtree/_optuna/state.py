@@ -18,7 +18,7 @@ from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
-from addtree._optuna.trials import TrialHistory, exact_params, published
+from addtree._optuna.trials import TrialHistory, exact_params
 from addtree.errors import ConfigError
 from addtree.space.parameters import Real
 from addtree.space.space import Space
@@ -132,7 +132,7 @@ class StudyState:
 
     def recall(self, trial: FrozenTrial) -> None:
         """Read the suggestion for a trial from the storage if it is not known, as after work on another study."""
-        if trial.number not in self.suggestions and (suggested := published(trial)):
+        if trial.number not in self.suggestions and (suggested := self.history.published(trial)):
             self.suggestions[trial.number] = suggested
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from optuna.samplers import PartialFixedSampler
+from optuna.storages import InMemoryStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -36,12 +37,18 @@ def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
     A category that JSON cannot hold is not published: other workers see it as soon as the objective asks for it.
     """
     try:
-        text = json.dumps(params)
+        attrs = suggestion_attrs(params)
     except TypeError:
         return
-    for i, start in enumerate(range(0, len(text), _PIECE_LENGTH)):
-        piece = text[start : start + _PIECE_LENGTH]
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTED}:{i}", piece)
+    for key, piece in attrs.items():
+        study._storage.set_trial_system_attr(trial._trial_id, key, piece)
+
+
+def suggestion_attrs(params: Mapping[str, Any]) -> dict[str, str]:
+    """The system attributes that `published` reads, or a TypeError for what JSON cannot hold."""
+    text = json.dumps(params, separators=(",", ":"))
+    starts = range(0, len(text), _PIECE_LENGTH)
+    return {f"{_SUGGESTED}:{i}": text[start : start + _PIECE_LENGTH] for i, start in enumerate(starts)}
 
 
 def published(trial: FrozenTrial) -> dict[str, Any]:
@@ -54,6 +61,15 @@ def published(trial: FrozenTrial) -> dict[str, Any]:
     except ValueError:  # Another worker has not written all pieces yet.
         return {}
     return found
+
+
+def _inexact(params: dict[str, Any]) -> dict[str, Any]:
+    """The suggested parameters that cannot be read back from a finished trial: positions and large whole numbers."""
+    return {
+        name: value
+        for name, value in params.items()
+        if suggested_position(value) is not None or (is_whole(value) and abs(value) > MAX_EXACT)
+    }
 
 
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
@@ -178,9 +194,26 @@ class TrialHistory:
         self.finished: list[FrozenTrial] = []
         self.unfinished: list[FrozenTrial] = []
         self.counts: dict[str, dict[float, int]] = {}
+        self._kept: dict[int, dict[str, Any]] = {}  # By trial number: suggestions that are not in the storage.
         self._read: set[int] = set()  # The numbers of all finished trials that were read.
         self._n_known = 0  # Every trial with a smaller number was read, or is in `_open`.
         self._open: list[int] = []  # The numbers of the trials that were unfinished when all trials were last visible.
+
+    def publish(self, study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
+        """Make a suggestion known to the other workers before the objective asks for all of it.
+
+        The workers of a study in memory are threads that share this object. Only what a finished trial does not tell is
+        then stored, so that `study.trials_dataframe()` seldom has a column for it.
+        """
+        if type(study._storage) is InMemoryStorage:  # Processes may share a storage that derives from it.
+            self._kept[trial.number] = params
+            params = _inexact(params)
+        if params:
+            publish(study, trial, params)
+
+    def published(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The parameters suggested for an unfinished trial, whether or not its objective has asked for them yet."""
+        return self._kept.get(trial.number) or published(trial)
 
     def read(self, study: Study) -> list[FrozenTrial]:
         """Read the study; returns the informative trials that finished since the last time, by number."""
@@ -195,6 +228,8 @@ class TrialHistory:
             self._open, self._n_known = [trial.number for trial in self.unfinished], len(trials)
         new = [trial for trial in candidates if trial.state.is_finished() and trial.number not in self._read]
         self._read.update(trial.number for trial in new)
+        for trial in new:
+            self._kept.pop(trial.number, None)
         informative = [trial for trial in new if is_informative(trial)]
         for trial in informative:
             self._record(trial)

@@ -1,6 +1,6 @@
 """`python -m addtree.cli` is the command `addtree`."""
 
-from addtree.cli.app import main
+from addtree.cli import main
 
 if __name__ == "__main__":
     main()

@@ -8,13 +8,14 @@ import logging
 import os
 import sys
 import traceback
-from typing import Any
+from typing import Annotated, Any
 
 import optuna
 import typer
 from typer.core import TyperGroup
 
-from addtree.cli.ask_tell import suggest, tell
+from addtree import __version__
+from addtree.cli.ask_tell import forget, suggest, tell
 from addtree.cli.paper import paper
 from addtree.cli.proxy import proxy
 from addtree.cli.report import explain, report
@@ -25,8 +26,8 @@ from addtree.study.redaction import hide_secrets
 
 _HELP = """Optimize objectives whose parameters depend on choices.
 
-Exit codes: 0 success, 1 no trial succeeded, 2 a wrong argument or file, 3 the storage, 4 the study, 70 an error that
-addtree did not expect, 130 interrupted, 141 the output was closed.
+Exit codes: 0 success, 1 no trial succeeded, 2 a wrong argument or file, 3 the storage, 4 the study, \
+70 an error that addtree did not expect, 130 interrupted, 141 the output was closed.
 """
 
 # These errors have exit codes of their own, so that a script can tell them apart.
@@ -49,6 +50,8 @@ class Commands(TyperGroup):
         """Run a command; an interrupt and an error of the system become errors of addtree."""
         try:
             return super().invoke(ctx)
+        except AddTreeError:
+            raise
         except KeyboardInterrupt:
             raise InterruptedRunError("interrupted") from None
         except OSError as error:
@@ -57,13 +60,29 @@ class Commands(TyperGroup):
             raise OutputError(f"the output cannot be written: {error.strerror}") from error
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, help=_HELP, pretty_exceptions_enable=False)
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"addtree {__version__}")
+        raise typer.Exit
+
+
+def _global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Take the options that come before a command."""
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.callback(help=_HELP)(_global_options)
 app.command()(run)
 app.command()(status)
 app.command()(best)
 app.command()(export)
 app.command()(suggest)
 app.command(context_settings={"ignore_unknown_options": True})(tell)  # otherwise the value -0.5 would be an option
+app.command()(forget)
 app.command()(report)
 app.command()(explain)
 app.command()(proxy)
@@ -83,7 +102,7 @@ def main() -> None:
 def _run() -> int:
     """Run a command; returns its exit code."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="addtree", standalone_mode=False)
         _flush()
     except _USAGE_ERROR as error:
         _show_usage(error)
@@ -91,8 +110,7 @@ def _run() -> int:
     except AddTreeError as error:
         return _show_error(error)
     except Exception as error:
-        message = " ".join(str(error).splitlines())
-        _print(f"unexpected error: {type(error).__name__}: {message} ({_location(error)}); please report it")
+        _print(f"unexpected error: {type(error).__name__}: {error} ({_location(error)}); please report it")
         return _UNEXPECTED_ERROR
     return int(code or 0)
 
@@ -113,21 +131,22 @@ def _show_error(error: AddTreeError) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error.__cause__, BrokenPipeError):
             return _CLOSED_OUTPUT
-    _print(str(error) if isinstance(error, StudyError) else " ".join(str(error).splitlines()))
+    _print(str(error))
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _OTHER_ERROR)
 
 
 def _show_usage(error: Any) -> None:
-    """Print what is wrong with the arguments, and the usage of the command."""
+    """Print what is wrong with the arguments, and how to see the right ones."""
     if error.format_message():  # without arguments, Typer has already printed the help
-        usage = "" if error.ctx is None else f"\n{error.ctx.get_usage()}"
-        _print(f"{error.format_message()}{usage}")
+        command = "addtree" if error.ctx is None else error.ctx.command_path
+        _print(f"{error.format_message()} (see `{command} --help`)")
 
 
 def _print(message: str) -> None:
-    """Print a message about an error, without secrets; nothing more can be done if that fails."""
+    """Print a message about an error in one line, without secrets; nothing more can be done if that fails."""
+    line = hide_secrets(" ".join(message.splitlines()))
     with contextlib.suppress(OSError):
-        print(f"addtree: {hide_secrets(message)}", file=sys.stderr, flush=True)
+        print(f"addtree: {line}", file=sys.stderr, flush=True)
 
 
 def _location(error: Exception) -> str:

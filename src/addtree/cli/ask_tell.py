@@ -1,4 +1,4 @@
-"""The commands for experiments that addtree does not run itself: `suggest` and `tell`."""
+"""The commands for experiments that addtree does not run itself: `suggest`, `tell` and `forget`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import contextlib
 import json
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import optuna
 import typer
-from optuna.trial import FrozenTrial, TrialState
 
-from addtree._optuna.trials import STD
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl, StudyName
-from addtree.errors import StudyError
+from addtree.errors import OptionError, StudyError
+from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study, load_study, open_study, space_of
 from addtree.study.task import load_space, suggest_config
-from addtree.study.tickets import live_owner, withdraw
+from addtree.study.tickets import withdraw
 from addtree.trials import checked_std
 
 
@@ -28,6 +27,10 @@ def suggest(
     space: Annotated[
         Path | None, typer.Option(help="FILE.py or FILE.json with the space; needed to create the study.")
     ] = None,
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many configurations to suggest.")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all of them as one JSON list instead of one object per line.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Makes the suggestions reproducible; used together with --space.")
     ] = None,
@@ -36,71 +39,115 @@ def suggest(
 ) -> None:
     """Print a configuration to try and its id, as one line of JSON; report its value with `addtree tell`."""
     file = None if space is None else load_space(space)
-    with storage_at(storage) as opened:
-        if file is not None:
+    if file is None and (seed is not None or maximize):
+        option = "--maximize" if seed is None else f"--seed {seed}"
+        raise OptionError(f"{option} is for a new study; give --space FILE as well, or leave it out")
+    with storage_at(storage, "write" if file is None else "create") as opened:
+        if file is None:
+            loaded = load_study(opened, study, noise=noise)
+        else:
             noise, initial = file.noise if noise is None else noise, file.initial
             loaded = open_study(opened, study, file.space, seed=seed, maximize=maximize, noise=noise, initial=initial)
-        else:
-            loaded = load_study(opened, study, noise=noise)
         declared = space_of(loaded)
         if declared is None:
             raise StudyError(f"study {study!r} has no declared space to suggest from; create one with --space FILE")
-        trial = optuna.Trial(loaded, opened.create_new_trial(loaded._study_id))
+        trials: list[optuna.Trial] = []
+        suggested: list[dict[str, Any]] = []
         try:
-            print(json.dumps({"id": trial.number, "config": suggest_config(trial, declared)}), flush=True)
+            for _ in range(number):
+                trials.append(optuna.Trial(loaded, opened.create_new_trial(loaded._study_id)))
+                suggested.append({"id": trials[-1].number, "config": suggest_config(trials[-1], declared)})
+            print(json.dumps(suggested) if as_json else "\n".join(map(json.dumps, suggested)), flush=True)
         except BaseException:
-            with contextlib.suppress(Exception):
-                withdraw(loaded, trial._trial_id)  # nobody learned its id
+            for trial in trials:
+                with contextlib.suppress(Exception):
+                    withdraw(loaded, trial._trial_id)  # nobody learned its id
             raise
 
 
 def tell(
-    study: StudyName,
-    trial: Annotated[int, typer.Argument(help="The id that `addtree suggest` printed.")],
-    value: Annotated[str | None, typer.Argument(help="The value of the configuration.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY] [TRIAL] [VALUE]",
+            help="The study, which may be left out if the storage has only one; the id that `addtree suggest` printed; "
+            "the value of its configuration.",
+        ),
+    ] = None,
     storage: StorageUrl = DEFAULT_STORAGE,
+    config: Annotated[
+        str | None,
+        typer.Option(help="A configuration from elsewhere as a JSON object, instead of a suggested TRIAL."),
+    ] = None,
     std: Annotated[float | None, typer.Option(help="The standard error of the value, if it is known.")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="The experiment gave no value.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="The experiment gave no value; VALUE is left out.")] = False,
 ) -> None:
-    """Report the value of a suggested configuration."""
-    if (value is None) != failed:
-        raise StudyError(f"tell {study} {trial}: give either a value or --failed")
-    number, std = None if value is None else _parse(value), checked_std(std)
-    with storage_at(storage) as opened:
+    """Report the value of a suggested configuration, or of one from elsewhere."""
+    names = [*([] if config is not None else ["TRIAL"]), *([] if failed else ["VALUE"])]
+    study, given = _split(words or [], names)
+    trial = None if config is not None else _parse_id(given.get("TRIAL", ""))
+    result = Result(None if failed else _parse_value(given.get("VALUE", "")), checked_std(std))
+    values = None if config is None else _parse_config(config)
+    with storage_at(storage, "write") as opened:
         loaded = find_study(opened, study)
-        known = {t.number: t for t in loaded.get_trials(deepcopy=False)}
-        _check_can_be_told(loaded, trial, known.get(trial))
-        try:
-            if number is None:
-                loaded.tell(trial, state=TrialState.FAIL)
-            else:
-                if std is not None:
-                    opened.set_trial_user_attr(known[trial]._trial_id, STD, std)
-                loaded.tell(trial, number)
-        except (optuna.exceptions.UpdateFinishedTrialError, ValueError) as error:  # somebody told it at this moment
-            raise StudyError(f"trial {trial} of study {study!r}: {error}; tell each suggested trial once") from None
+        if values is not None:
+            add_trial(loaded, values, result)
+        else:
+            assert trial is not None
+            tell_trial(loaded, trial, result)
 
 
-def _check_can_be_told(study: optuna.Study, number: int, trial: FrozenTrial | None) -> None:
-    """Raise a StudyError unless a trial waits for somebody to tell its value."""
-    name = f"trial {number} of study {study.study_name!r}"
-    if trial is None or trial.state != TrialState.RUNNING:
-        state = "unknown" if trial is None else trial.state.name.lower()
-        raise StudyError(f"{name} is {state}; tell each suggested trial once")
-    owner = live_owner(trial)
-    if owner is not None:
-        raise StudyError(
-            f"{name} is being run by process {owner.pid} on {owner.host}, which will store its value; "
-            "tell only what `addtree suggest` printed"
-        )
+def forget(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[STUDY] TRIAL",
+            help="The study, which may be left out if the storage has only one; the id that `addtree suggest` printed.",
+        ),
+    ],
+    storage: StorageUrl = DEFAULT_STORAGE,
+) -> None:
+    """Drop a suggested configuration that nobody will evaluate; it may be suggested again."""
+    study, given = _split(words, ["TRIAL"])
+    trial = _parse_id(given["TRIAL"])
+    with storage_at(storage, "write") as opened:
+        forget_trial(find_study(opened, study), trial)
 
 
-def _parse(value: str) -> float:
+def _split(words: list[str], names: list[str]) -> tuple[str | None, dict[str, str]]:
+    """Return the study, or None if it was left out, and the other arguments by name; an OptionError if words miss."""
+    n_missing = len(names) - len(words)
+    if n_missing not in (0, -1):
+        problem = f"{' '.join(names[-n_missing:])} is missing" if n_missing > 0 else f"{words[-1]!r} is too much"
+        raise OptionError(f"{problem}; give [STUDY] {' '.join(names)}")
+    return (None if n_missing == 0 else words[0]), dict(zip(names, words[-len(names) :], strict=True))
+
+
+def _parse_id(word: str) -> int:
+    """Read the id of a trial."""
+    if not word.isdecimal():
+        raise OptionError(f"trial {word!r} is not an id; give the id that `addtree suggest` printed")
+    return int(word)
+
+
+def _parse_value(word: str) -> float:
     """Read a finite number."""
     try:
-        number = float(value)
+        number = float(word)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise StudyError(f"value {value!r} is not a finite number; give a number, or --failed")
+        raise OptionError(f"value {word!r} is not a finite number; give a number, or --failed")
     return number
+
+
+def _parse_config(text: str) -> dict[str, Any]:
+    """Read a configuration."""
+    example = """give an object such as '{"x": 0.5}'"""
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise OptionError(f"--config {text!r} is not JSON ({error}); {example}") from None
+    if not isinstance(config, dict):
+        raise OptionError(f"--config {text!r} is not a configuration; {example}")
+    return config

@@ -1,9 +1,9 @@
-"""The progress bar and the summary of a run."""
+"""The progress bar, the summary of a run, and suggestions that wait for a value."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from optuna.trial import FrozenTrial
@@ -11,7 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from addtree._optuna.trials import published
 from addtree.study.studies import Progress
+
+_MAX_UNTOLD = 20  # suggestions of a study that `status` lists
 
 
 class Terminal(Console):
@@ -24,7 +27,7 @@ class Terminal(Console):
 
 @contextmanager
 def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
-    """Show a progress bar on stderr while the block runs; yields the function that updates it."""
+    """Yield a function that shows the progress in a bar on stderr; the bar appears at its first call."""
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
@@ -32,20 +35,40 @@ def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
         TextColumn("{task.description}", markup=False),
         TimeRemainingColumn(),
     )
-    with ProgressBar(*columns, console=Terminal(stderr=True, highlight=False)) as bar:
-        line = bar.add_task("", total=total)
+    bar = ProgressBar(*columns, console=Terminal(stderr=True, highlight=False))
+    line = bar.add_task("", total=total)
 
-        def update(p: Progress) -> None:
-            text = "no value yet" if p.best is None else f"best {p.best.value:.6g}  {describe_path(p.best)}"
-            failed = f"  {p.failed} failed" if p.failed else ""
-            bar.update(line, completed=p.finished, description=text + failed)
+    def update(p: Progress) -> None:
+        text = "no value yet" if p.best is None else f"best {p.best.value:.6g}  {describe_path(p.best)}"
+        failed = f"  {p.failed} failed" if p.failed else ""
+        bar.update(line, completed=p.finished, description=text + failed)
+        bar.start()  # does nothing if it has started
 
+    try:
         yield update
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def describe_path(trial: FrozenTrial) -> str:
     """Return the strings and booleans among a trial's parameters, which name its path in one line."""
-    return " ".join(f"{name}={value}" for name, value in trial.params.items() if isinstance(value, (str, bool)))
+    labels = (f"{name}={value}" for name, value in trial.params.items() if isinstance(value, (str, bool)))
+    return " ".join(" ".join(labels).split())
+
+
+def print_untold(waiting: Mapping[str, Sequence[FrozenTrial]]) -> None:
+    """Print the suggestions of each study that wait for a value, and what to do about them."""
+    if not any(waiting.values()):
+        return
+    print("Suggested, without a value so far:")
+    for study, trials in waiting.items():
+        for trial in trials[:_MAX_UNTOLD]:
+            since = "" if trial.datetime_start is None else f"  since {trial.datetime_start:%Y-%m-%d %H:%M}"
+            print(f"  {study} {trial.number}{since}  {json.dumps({**published(trial), **trial.params})}")
+        if len(trials) > _MAX_UNTOLD:
+            print(f"  {study}: {len(trials) - _MAX_UNTOLD} more")
+    print("Report a value with `addtree tell STUDY ID VALUE`, or drop a suggestion with `addtree forget STUDY ID`.")
 
 
 def print_summary(study: str, p: Progress) -> None:

@@ -14,22 +14,30 @@ from addtree.report.text import explain as explain_report
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
+AssumedNoise = Annotated[
+    float | None,
+    typer.Option(
+        min=0, help="Standard deviation of repeated evaluations; by default that of the study, or a learned one."
+    ),
+]
+
 
 def report(
     study: AnyStudyName = None,
     storage: StorageUrl = DEFAULT_STORAGE,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+    noise: AssumedNoise = None,
 ) -> None:
     """Write an HTML page that shows what the study found and what the model learned."""
-    write_page(output, _build_report(study, storage))
+    write_page(output, _build_report(study, storage, noise))
     print(output)
 
 
-def explain(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:
+def explain(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE, noise: AssumedNoise = None) -> None:
     """Print a summary of what the study found and what the model learned."""
-    print(explain_report(_build_report(study, storage)))
+    print(explain_report(_build_report(study, storage, noise)))
 
 
-def _build_report(study: str | None, storage: str) -> Report:
-    with storage_at(storage) as opened:
-        return build_study(find_study(opened, study))
+def _build_report(study: str | None, storage: str, noise: float | None) -> Report:
+    with storage_at(storage, "read") as opened:
+        return build_study(find_study(opened, study), noise=noise)

@@ -14,24 +14,29 @@ from rich.table import Table
 from rich.text import Text
 
 from addtree._files import open_text
-from addtree.cli.display import Terminal
+from addtree.cli.display import Terminal, print_untold
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
-from addtree.errors import StorageError, StudyError
+from addtree.errors import OptionError, OutputError, StudyError
+from addtree.study.manual import untold
 from addtree.study.storage import storage_at
-from addtree.study.studies import find_study, load_study, progress, recommended_trial, study_names
-from addtree.study.tickets import ERROR, is_lost
+from addtree.study.studies import find_study, load_study, progress, progress_of, recommended_trial, study_names
+from addtree.study.tickets import ERROR, is_forgotten, is_lost
 
 
 def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:
-    """Show the progress of a study, or of every study if no name is given."""
+    """Show the progress of a study, or of every study if no name is given, and suggestions that nobody told."""
     table = Table("study", "complete", "pruned", "failed", "running", "best value")
-    with storage_at(storage) as opened:
+    waiting: dict[str, list[FrozenTrial]] = {}
+    with storage_at(storage, "read") as opened:
         names = [study] if study is not None else study_names(opened)
         for name in names:
-            p = progress(find_study(opened, name))
+            loaded = find_study(opened, name)
+            trials = loaded.get_trials(deepcopy=False)
+            p, waiting[name] = progress_of(trials, loaded.direction), untold(trials)
             best_value = "-" if p.best is None else f"{p.best.value:.6g}"
             table.add_row(Text(name), str(p.complete), str(p.pruned), str(p.failed), str(p.running), best_value)
     Terminal(highlight=False).print(table)
+    print_untold(waiting)
 
 
 def best(
@@ -43,11 +48,13 @@ def best(
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Show the trial with the best value so far; a recommended one is safer if values are noisy."""
-    with storage_at(storage) as opened:
+    with storage_at(storage, "read") as opened:
         loaded = find_study(opened, study)
         trial = progress(loaded).best
         if trial is None:
-            raise StudyError(f"study {loaded.study_name!r} has no value yet")
+            raise StudyError(
+                f"study {loaded.study_name!r} has no value yet; run more trials, or tell the value of a suggested one"
+            )
         if recommended:
             trial = recommended_trial(load_study(opened, loaded.study_name))
     if as_json:
@@ -67,14 +74,14 @@ def export(
     ] = None,
 ) -> None:
     """Write all trials as CSV or JSON."""
-    with storage_at(storage) as opened:
+    if output is not None and output.suffix not in (".csv", ".json"):
+        raise OptionError(f"--output {output} must end in .csv or .json")
+    with storage_at(storage, "read") as opened:
         trials = find_study(opened, study).get_trials(deepcopy=False)
     rows = [_row(trial) for trial in trials if trial.state != TrialState.WAITING]
     if output is None:
         _write_csv(rows, sys.stdout)
         return
-    if output.suffix not in (".csv", ".json"):
-        raise StudyError(f"--output {output} must end in .csv or .json")
     try:
         with open_text(output) as file:
             if output.suffix == ".json":
@@ -82,18 +89,24 @@ def export(
             else:
                 _write_csv(rows, file)
     except OSError as error:
-        raise StorageError(f"{output} cannot be written: {error.strerror}") from error
+        raise OutputError(f"{output} cannot be written: {error.strerror}; give another path") from None
 
 
 def _row(trial: FrozenTrial) -> dict[str, Any]:
     """Return what `export` writes about a trial."""
     return {
         "id": trial.number,
-        "state": "lost" if is_lost(trial) else trial.state.name.lower(),
+        "state": _state(trial),
         "value": trial.value,
         "error": trial.user_attrs.get(ERROR),
         "config": trial.params,
     }
+
+
+def _state(trial: FrozenTrial) -> str:
+    if is_lost(trial):
+        return "forgotten" if is_forgotten(trial) else "lost"
+    return trial.state.name.lower()
 
 
 def _write_csv(rows: list[dict[str, Any]], file: TextIO) -> None:

@@ -12,6 +12,7 @@ from addtree.cli.display import print_summary, progress_bar
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl
 from addtree.errors import InterruptedRunError, OptionError
 from addtree.study import supervisor
+from addtree.study.pruners import PRUNERS
 
 
 def run(
@@ -26,12 +27,19 @@ def run(
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no trial starts.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the run of one worker reproducible.")] = None,
     noise: Noise = None,
+    pruner: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Ends unpromising trials of objective(trial) early: {', '.join(PRUNERS)}. The study keeps it; "
+            "at first it is median."
+        ),
+    ] = None,
     maximize: Maximize = False,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
     if timeout is not None and math.isnan(timeout):
         raise OptionError("--timeout nan is not a number of seconds")
-    job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise)
+    job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise, pruner)
     try:
         with progress_bar(trials) as on_progress:
             result = supervisor.run(job, on_progress)

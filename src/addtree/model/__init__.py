@@ -11,4 +11,5 @@ specification    what a model is asked to be
 fit              learning the hyperparameters
 thinning         choosing observations when there are too many
 surrogate        all of it as one frozen object
+success          the probability that an evaluation succeeds
 """

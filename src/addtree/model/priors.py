@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -59,9 +60,13 @@ STARTS = Priors(main=log_prior(30.0, 0.5, 3.0), lengthscale=log_prior(3.0, 0.8, 
 
 
 class LogPrior:
-    """-log p(θ) up to a constant, with its gradient; `members` gives the positions in θ of each group of `Priors`."""
+    """-log p(θ) up to a constant, with its gradient.
 
-    def __init__(self, priors: Priors, members: dict[str, Index], size: int) -> None:
+    priors   a dataclass with one `GroupPrior` per group, such as `Priors`
+    members  the positions in θ of each group
+    """
+
+    def __init__(self, priors: Any, members: dict[str, Index], size: int) -> None:
         names = [field.name for field in fields(priors)]
         self._group = np.zeros(size, dtype=np.intp)
         for number, name in enumerate(names):

@@ -47,13 +47,15 @@ def write(
     maximize: bool = False,
     title: str = "addtree",
     limits: Limits = DEFAULT_LIMITS,
+    noise: float | None = None,
 ) -> Report:
     """Write the report of some trials to an HTML file, and return its content.
 
     trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
     limits  how many of them the model uses
+    noise   standard deviation of repeated evaluations; None to learn it
     """
-    report = build(space, trials, maximize=maximize, title=title, limits=limits)
+    report = build(space, trials, maximize=maximize, title=title, limits=limits, noise=noise)
     write_page(path, report)
     return report
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._types import Array, Config
+from addtree._types import Array
 from addtree.model.thinning import thin
 from addtree.regression import AddTreeGP
+from addtree.report.records import Record, standard_errors
 from addtree.space.space import Space
 
 _CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
@@ -38,14 +39,26 @@ DEFAULT_LIMITS = Limits()
 
 
 def fit_model(
-    space: Space, configs: Sequence[Config], y: Array, *, maximize: bool, max_fit: int, draws: int
+    space: Space,
+    trials: Sequence[Record],
+    y: Array,
+    *,
+    maximize: bool,
+    limits: Limits,
+    noise: float | None = None,
 ) -> AddTreeGP:
-    """A model whose hyperparameters are fitted to at most `max_fit` observations; it is conditioned on all of them."""
-    chosen = thin(-y if maximize else y, max_fit)
-    large = len(chosen) == max_fit  # a fit to this many observations already takes seconds
-    restarts, draws = (0, draws // 2) if large else (1, draws)
-    gp = AddTreeGP(space).fit([configs[i] for i in chosen], y[chosen], restarts=restarts, draws=draws)
-    return gp.condition(configs, y) if len(chosen) < len(y) else gp
+    """A model whose hyperparameters are fitted to at most `limits.fit` trials; it is conditioned on all of them.
+
+    y      the values of the trials, clipped as the caller wants; their standard errors are those of the trials
+    noise  standard deviation of repeated evaluations; None to learn it
+    """
+    configs, std = [trial.config for trial in trials], standard_errors(trials)
+    chosen = thin(-y if maximize else y, limits.fit)
+    large = len(chosen) == limits.fit  # a fit to this many observations already takes seconds
+    restarts, draws = (0, limits.draws // 2) if large else (1, limits.draws)
+    few = [configs[i] for i in chosen]
+    gp = AddTreeGP(space, noise=noise).fit(few, y[chosen], std=std[chosen], restarts=restarts, draws=draws)
+    return gp.condition(configs, y, std=std) if len(chosen) < len(y) else gp
 
 
 def clip_bound(y: Array, *, maximize: bool) -> float:

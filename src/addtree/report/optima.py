@@ -28,7 +28,7 @@ from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
 from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits
-from addtree.report.records import Record, encode_records
+from addtree.report.records import Record, encode_records, standard_errors
 from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import CandidateSettings, Observed, within_node
 from addtree.search.pathwise import SamplePaths
@@ -122,11 +122,13 @@ def choice_optima(
     *,
     maximize: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    noise: float | None = None,
     search: OptimumSearch | None = None,
 ) -> tuple[ChoiceOptima, ...]:
     """The belief about the best value of every option of every choice that has more than one option.
 
     trials  trials of any state; at least one must have a value
+    noise   standard deviation of repeated evaluations; None to learn it
     """
     search, encoding = search or OptimumSearch(), space.encoding
     names = [name for name, domain in space.variables.items() if isinstance(domain, Choice) and len(domain.labels) > 1]
@@ -137,17 +139,26 @@ def choice_optima(
     values = np.clip(values, -MAX_SIZE, MAX_SIZE)
     sign = -1.0 if maximize else 1.0  # the model minimises
     observed, rng = Observed(encoding, X, sign * values, set()), np.random.default_rng(_SEED)
-    best = sign * best_values([fit_surrogate(observed, limits, search, rng)], observed, search, rng)
+    surrogate = fit_surrogate(observed, limits, search, rng, std=standard_errors(done), noise=noise)
+    best = sign * best_values([surrogate], observed, search, rng)
     failed = encode_records(encoding, [trial for trial in trials if trial.state == "failed"])
     return tuple(_summarise(encoding, name, best, X, values, failed, maximize) for name in names)
 
 
-def fit_surrogate(observed: Observed, limits: Limits, search: OptimumSearch, rng: np.random.Generator) -> Surrogate:
-    """The optimizer's model of the observations."""
-    specification = Specification(transform=search.transform)
+def fit_surrogate(
+    observed: Observed,
+    limits: Limits,
+    search: OptimumSearch,
+    rng: np.random.Generator,
+    *,
+    std: Array | None = None,
+    noise: float | None = None,
+) -> Surrogate:
+    """The optimizer's model of the observations, with their standard errors `std` (n)."""
+    specification = Specification(noise=noise, transform=search.transform)
     settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
     kernel = specification.make_kernel(observed.encoding)
-    data = Observations.exact(observed.X, observed.y)
+    data = Observations(observed.X, observed.y, np.zeros(len(observed.y)) if std is None else std)
     return Surrogate.fit(specification, kernel, data, settings=settings, rng=rng)
 
 

@@ -14,6 +14,7 @@ from addtree._types import Array
 from addtree.errors import ConfigError, TrialError
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space
+from addtree.trials import checked_std
 
 State = Literal["done", "failed", "pruned", "pending"]
 STATES: tuple[State, ...] = ("done", "failed", "pruned", "pending")
@@ -28,6 +29,7 @@ class Record:
 
     error    why the trial failed, if that is known
     seconds  how long the trial took, if that is known
+    std      the standard error of the value, if that is known
     """
 
     id: int
@@ -36,6 +38,7 @@ class Record:
     value: float | None = None
     error: str | None = None
     seconds: float | None = None
+    std: float | None = None
 
 
 def make_records(space: Space, trials: Iterable[Any]) -> tuple[Record, ...]:
@@ -61,7 +64,13 @@ def _make_record(space: Space, position: int, trial: Any) -> Record:
         if finite is None:
             raise TrialError(f"trial {number} is done but its value is {value!r}; give a number, or state 'failed'")
     seconds = got.get("seconds") or getattr(trial, "duration", None)
-    return Record(number, dict(config), state, finite, got.get("error"), seconds)
+    std = checked_std(got.get("std"))
+    return Record(number, dict(config), state, finite, got.get("error"), seconds, std)
+
+
+def standard_errors(trials: Iterable[Record]) -> Array:
+    """The standard error of the value of each trial; 0 where it is not known."""
+    return np.array([trial.std or 0.0 for trial in trials])
 
 
 def encode_records(encoding: Encoding, trials: Iterable[Record]) -> Array:

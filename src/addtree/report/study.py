@@ -11,11 +11,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import Declared
 from addtree._optuna.inferred import Inferred
-from addtree.errors import ConfigError, StudyError
+from addtree._optuna.trials import standard_error
+from addtree.errors import ConfigError, StudyError, TrialError
 from addtree.report.records import Record, State
 from addtree.report.summary import Report, build
 from addtree.space.space import Space
-from addtree.study.studies import space_of
+from addtree.study.studies import noise_of, space_of
 from addtree.study.tickets import ERROR, is_lost
 
 _STATES: dict[TrialState, State] = {
@@ -26,12 +27,16 @@ _STATES: dict[TrialState, State] = {
 }
 
 
-def build_study(study: optuna.Study) -> Report:
-    """Compute the report of a study. Without a declared space, the space is inferred from the trials."""
+def build_study(study: optuna.Study, *, noise: float | None = None) -> Report:
+    """Compute the report of a study. Without a declared space, the space is inferred from the trials.
+
+    noise  standard deviation of repeated evaluations; None for the one that the study keeps, or to learn it
+    """
     if len(study.directions) > 1:
         raise StudyError(f"study {study.study_name!r} has several objectives; the report shows one")
     space, records = read_study(study)
-    report = build(space, records, maximize=study.direction == StudyDirection.MAXIMIZE, title=study.study_name)
+    noise, maximize = noise_of(study) if noise is None else noise, study.direction == StudyDirection.MAXIMIZE
+    report = build(space, records, maximize=maximize, title=study.study_name, noise=noise)
     return replace(report, inferred=space_of(study) is None)
 
 
@@ -47,18 +52,20 @@ def read_study(study: optuna.Study) -> tuple[Space, list[Record]]:
 
 def _record(trial: FrozenTrial, translation: Declared | Inferred, space: Space) -> Record:
     """A trial as a record. A trial with a value that does not fit the space counts as failed, and its error says so."""
-    state, value, error = _STATES[trial.state], None, trial.user_attrs.get(ERROR)
+    state, value, std, error = _STATES[trial.state], None, None, trial.user_attrs.get(ERROR)
     config = {name: value for name, value in trial.params.items() if name in space.variables}
     if state == "done":
         try:
             config = space.validate(_config(trial, translation))
-            value = trial.value
+            value, std = trial.value, standard_error(trial)
         except ConfigError as problem:
             state, error = "failed", f"its stored parameters do not fit the space: {problem}"
+        except TrialError as problem:
+            state, error = "failed", str(problem)
         if value is None and state == "done":
             state, error = "failed", "its stored value is lost"
     seconds = trial.duration.total_seconds() if trial.duration is not None else None
-    return Record(trial.number, config, state, value, None if error is None else str(error), seconds)
+    return Record(trial.number, config, state, value, None if error is None else str(error), seconds, std)
 
 
 def _config(trial: FrozenTrial, translation: Declared | Inferred) -> dict[str, Any]:

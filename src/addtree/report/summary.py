@@ -12,6 +12,7 @@ import numpy as np
 
 from addtree._threads import one_blas_thread
 from addtree._types import Array
+from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.format import plural
@@ -132,19 +133,22 @@ def build(
     maximize: bool = False,
     title: str = "addtree",
     limits: Limits = DEFAULT_LIMITS,
+    noise: float | None = None,
 ) -> Report:
     """Compute the report of some trials.
 
     trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
     limits  how many of them the model uses
+    noise   standard deviation of repeated evaluations; None to learn it
     """
+    Specification(noise=noise)  # raises if the noise is impossible
     known = make_records(space, trials)
     done = [trial for trial in known if trial.state == "done"]
     best = (max if maximize else min)(done, key=_value, default=None)
     learned, notes = None, _why_not(space, done, len(known))
     if not notes:
         assert best is not None
-        learned, notes = _learn(space, known, best, maximize, limits)
+        learned, notes = _learn(space, known, best, maximize, limits, noise)
     messages = Counter(t.error or "no message" for t in known if t.state == "failed")
     return Report(
         title=title,
@@ -181,7 +185,7 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
 
 
 def _learn(
-    space: Space, known: Sequence[Record], best: Record, maximize: bool, limits: Limits
+    space: Space, known: Sequence[Record], best: Record, maximize: bool, limits: Limits, noise: float | None
 ) -> tuple[Learned, list[str]]:
     """What a model of the values says, and notes about the values that it uses."""
     done = [trial for trial in known if trial.state == "done"]
@@ -193,7 +197,7 @@ def _learn(
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
     trials, y = [done[i] for i in used], y[used]
     configs = [trial.config for trial in trials]
-    gp = fit_model(space, configs, y, maximize=maximize, max_fit=limits.fit, draws=limits.draws)
+    gp = fit_model(space, trials, y, maximize=maximize, limits=limits, noise=noise)
     effects = Effects(gp, gp.encoding.encode(configs))
     expectation, parts = effects.contributions(best.config)
     predicted = expectation + math.fsum(part.mean for part in parts)
@@ -202,8 +206,8 @@ def _learn(
         interactions=tuple(interactions(effects)),
         shares=tuple(shares(effects)),
         best=Explanation(expectation, tuple(parts), predicted, _value(best)),
-        trust=cross_validate(space, trials, y, maximize=maximize, limits=limits),
-        optima=choice_optima(space, known, maximize=maximize, limits=limits),
+        trust=cross_validate(space, trials, y, maximize=maximize, limits=limits, noise=noise),
+        optima=choice_optima(space, known, maximize=maximize, limits=limits, noise=noise),
     )
     return learned, notes
 

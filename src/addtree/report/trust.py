@@ -11,14 +11,15 @@ A fold's model has seen (k - 1) / k of the trials, so it is a little worse than 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from addtree._types import Array, Index
 from addtree.report.effects import Z_95
 from addtree.report.model import DEFAULT_LIMITS, Limits, fit_model
-from addtree.report.records import Record
+from addtree.report.records import Record, standard_errors
 from addtree.space.space import Space
 
 Z_90 = 1.645  # A normal variable lies within this many standard deviations of its mean with a probability of 90 %.
@@ -37,7 +38,7 @@ class CrossValidation:
     """Trials predicted by models that have not seen them: the arrays have one entry per trial that the model uses.
 
     observed                  the values, clipped as the notes of the report say
-    mean, std                 the predictions, noise included
+    mean, std                 the predictions; noise and the standard errors of the values are included
     explained                 1 - mean squared error / variance
     rank_correlation          Spearman's correlation of predicted and observed values
     coverage_90, coverage_95  share of the values inside their 90 % and 95 % intervals
@@ -91,18 +92,27 @@ class CrossValidation:
 
 
 def cross_validate(
-    space: Space, trials: Sequence[Record], y: Array, *, maximize: bool = False, limits: Limits = DEFAULT_LIMITS
+    space: Space,
+    trials: Sequence[Record],
+    y: Array,
+    *,
+    maximize: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    noise: float | None = None,
 ) -> CrossValidation:
-    """Predict the values y of trials from the trials of the other folds; at least two configurations must differ."""
+    """Predict the values y of trials from the trials of the other folds; at least two configurations must differ.
+
+    noise  standard deviation of repeated evaluations; None to learn it
+    """
+    fit = partial(fit_model, space, maximize=maximize, limits=replace(limits, fit=limits.refit), noise=noise)
     configs = [trial.config for trial in trials]
     mean, std = np.empty_like(y), np.empty_like(y)
     fold = _folds(space.encoding.keys(space.encoding.encode(configs)))
     for k in range(int(fold.max()) + 1):
         inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        others = [configs[i] for i in outside]
-        gp = fit_model(space, others, y[outside], maximize=maximize, max_fit=limits.refit, draws=limits.draws)
+        gp = fit([trial for trial, k_of in zip(trials, fold, strict=True) if k_of != k], y[outside])
         mean[inside], std[inside] = gp.predict([configs[i] for i in inside], observed=True)
-    return _summarise([trial.id for trial in trials], y, mean, std)
+    return _summarise([trial.id for trial in trials], y, mean, np.hypot(std, standard_errors(trials)))
 
 
 def _folds(keys: Sequence[bytes]) -> Index:

@@ -1,7 +1,7 @@
 """Acquisition functions: the worth of an evaluation, from the mean and variance of the minimised objective.
 
 Each takes means (m) and variances (m) and returns values (m), to be maximised, with their derivatives by mean and by
-variance. They know nothing about models or spaces.
+variance. An acquisition of K posteriors takes and returns K x m instead. They know nothing about models or spaces.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from addtree._types import Array
 
@@ -21,7 +21,13 @@ ACQUISITIONS = ("logei", "ucb", "additive-ucb", "thompson")
 
 _TINY = 1e-20  # Variances below this count as this, which keeps quotients finite.
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_LARGEST_SHARE = 1.0 - 2.0**-53  # The largest float below one keeps quotients finite.
 _SQRT_HALF, _SQRT_HALF_PI = math.sqrt(0.5), math.sqrt(0.5 * math.pi)
+
+
+def standard_deviation(variance: Array) -> Array:
+    """The root of a variance, never zero."""
+    return np.sqrt(np.maximum(variance, _TINY))
 
 
 def beta(dimension: Array, t: int) -> Array:
@@ -34,7 +40,7 @@ def ucb(weight: Array) -> Acquisition:
 
     def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         root = np.sqrt(weight)
-        sigma = np.sqrt(np.maximum(variance, _TINY))
+        sigma = standard_deviation(variance)
         return root * sigma - mean, np.full_like(mean, -1.0), 0.5 * root / sigma
 
     return value
@@ -47,15 +53,15 @@ def log_expected_improvement(target: float) -> Acquisition:
     """
 
     def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        sigma = np.sqrt(np.maximum(variance, _TINY))
+        sigma = standard_deviation(variance)
         u = (target - mean) / sigma
-        log_h, cdf_over_h, pdf_over_h = _log_h(u)
-        return np.log(sigma) + log_h, -cdf_over_h / sigma, 0.5 * pdf_over_h / sigma**2
+        log_value, cdf_over_h, pdf_over_h = log_h(u)
+        return np.log(sigma) + log_value, -cdf_over_h / sigma, 0.5 * pdf_over_h / sigma**2
 
     return value
 
 
-def _log_h(u: Array) -> tuple[Array, Array, Array]:
+def log_h(u: Array) -> tuple[Array, Array, Array]:
     """log h(u), Φ(u)/h(u) and φ(u)/h(u) for h(u) = φ(u) + u Φ(u)."""
     is_low = u < -1.0
     if is_low.all():
@@ -82,6 +88,38 @@ def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
     mills = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * u)
     rest = np.where(u < -1e4, 1.0 / u**2, 1.0 + u * mills)
     return -0.5 * u * u - _LOG_SQRT_2PI + np.log(rest), mills / rest, 1.0 / rest
+
+
+def log_feasibility(low: float, high: float) -> Acquisition:
+    """log P(low <= f <= high), accurate even where the probability underflows; one bound may be infinite."""
+
+    def one_sided(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        sigma = standard_deviation(variance)
+        side, bound = (1.0, high) if low == -math.inf else (-1.0, low)
+        u = side * (bound - mean) / sigma
+        value, ratio = log_cdf(u)
+        return value, -side * ratio / sigma, -0.5 * u * ratio / sigma**2
+
+    def two_sided(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        """P = Φ(b) - Φ(a). Where the interval is above the mean, both are mirrored: Φ is more accurate below zero."""
+        sigma = standard_deviation(variance)
+        side = np.where(mean < 0.5 * low + 0.5 * high, -1.0, 1.0)
+        a = np.where(side > 0.0, low - mean, mean - high) / sigma
+        b = np.where(side > 0.0, high - mean, mean - low) / sigma
+        (log_a, ratio_a), (log_b, ratio_b) = log_cdf(a), log_cdf(b)
+        share = np.minimum(np.exp(log_a - log_b), _LARGEST_SHARE)  # Φ(a) / Φ(b)
+        at_a, at_b = ratio_a * share / (1.0 - share), ratio_b / (1.0 - share)  # φ(a) / P, φ(b) / P
+        by_variance = 0.5 * (a * at_a - b * at_b) / sigma**2
+        return log_b + np.log1p(-share), side * (at_a - at_b) / sigma, by_variance
+
+    return one_sided if low == -math.inf or high == math.inf else two_sided
+
+
+def log_cdf(u: Array) -> tuple[Array, Array]:
+    """log Φ(u) and φ(u)/Φ(u)."""
+    mills = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * np.minimum(u, -1.0))
+    high = np.maximum(u, -1.0)
+    return log_ndtr(u), np.where(u < -1.0, 1.0 / mills, np.exp(-0.5 * high * high - _LOG_SQRT_2PI) / ndtr(high))
 
 
 def lowest(mean: Array, variance: Array) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""The initial design: a few configurations that see every option and interval and cover the range of every parameter.
+"""The initial design: a few configurations that see different options and cover the range of every parameter.
 
 `initial_design` makes all rows at once. `next_row` extends a design one row at a time, for spaces that are still being
 discovered. Both give an option a share of the design in proportion to the rows needed to see every option below it.
@@ -22,23 +22,26 @@ _INTERVAL_VISITS = 2  # The design moves a number into an interval until the int
 
 @dataclass(frozen=True)
 class DesignSettings:
-    """The size of the default design. `benchmarks.variants` compares fewer visits.
+    """The size of the default design. `benchmarks.variants` compares longer ones.
 
-    least       rows of the smallest design
-    most        rows of the largest design; a space with more options is seen as far as it goes
-    visits      visits to every option
-    mle_visits  visits under maximum likelihood; without a prior, two leave every other run in a wrong branch
+    rows        rows of the design, however many options there are: the model finds out about the others, and the turns
+                for neglected branches see to it that none is left out
+    mle_least   rows of the smallest design under maximum likelihood
+    mle_most    rows of the largest design under maximum likelihood
+    mle_visits  visits to every option under maximum likelihood; without a prior, two leave every other run in a wrong
+                branch
     """
 
-    least: int = 8
-    most: int = 24
-    visits: int = 2
+    rows: int = 6
+    mle_least: int = 8
+    mle_most: int = 24
     mle_visits: int = 3
 
     def size(self, encoding: Encoding, inference: str = "map") -> int:
         """The number of rows of the design for a space."""
-        visits = self.mle_visits if inference == "mle" else self.visits
-        return min(max(self.least, visits * rows_needed(encoding)[0]), self.most)
+        if inference == "map":
+            return self.rows
+        return min(max(self.mle_least, self.mle_visits * rows_needed(encoding)[0]), self.mle_most)
 
 
 def rows_needed(encoding: Encoding) -> list[int]:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from addtree._types import Array, Index
-from addtree.search.acquisition import Acquisition
 from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import Observed
-from addtree.search.view import View, acquisition_at
+from addtree.search.criterion import Criterion
 from addtree.space.encoding import Encoding
 
 _PARTS, _REFINEMENTS = 32, 3  # A row beyond a rule is moved back to the boundary to within 32^-4 of its way.
@@ -37,9 +36,8 @@ class JointSearch:
 
 
 def maximize_jointly(
-    view: View,
+    criterion: Criterion,
     observed: Observed,
-    acquisition: Acquisition,
     candidates: Array,
     *,
     search: JointSearch | None = None,
@@ -49,23 +47,23 @@ def maximize_jointly(
 
     The candidates agree with the restriction of `observed`, if there is one, and so does the row.
 
-    tolerance  the ascent ends early when the acquisition no longer gains this much (see `ascend`)
+    tolerance  the ascent ends early when the criterion no longer gains this much (see `ascend`)
     """
     search = search or JointSearch()
     encoding, restriction = observed.encoding, observed.restriction
 
     def score(X: Array) -> tuple[Array, Array]:
-        """The rows that are new and valid, and their acquisition."""
+        """The rows that are new and valid, and their values."""
         X = X if restriction is None else X[restriction.agrees(X)]
         keys = encoding.keys(X)
         first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in observed.taken}
         X = encoding.feasibility.filter(X[sorted(first.values())])
-        return X, acquisition(*view.predict(view.kernel.rows(X)))[0]
+        return X, criterion.values(X)
 
     X, value = score(encoding.snap(candidates))
     if not len(X):
         return None
-    refined, refined_value = score(improve(view, observed, acquisition, X, value, search=search, tolerance=tolerance))
+    refined, refined_value = score(improve(criterion, observed, X, value, search=search, tolerance=tolerance))
     X, value = np.concatenate([X, refined]), np.concatenate([value, refined_value])
     best, best_value = np.asarray(X[np.argmax(value)]), float(np.max(value))
     for _ in range(search.polish_rounds):
@@ -78,24 +76,22 @@ def maximize_jointly(
 
 
 def improve(
-    view: View,
+    criterion: Criterion,
     observed: Observed,
-    acquisition: Acquisition,
     X: Array,
     value: Array,
     *,
     search: JointSearch,
     tolerance: float | None = None,
 ) -> Array:
-    """What gradient ascent makes of the best of the rows X, whose acquisition is `value`; snapped."""
+    """What gradient ascent makes of the best of the rows X, whose criterion is `value`; snapped."""
     encoding, restriction = observed.encoding, observed.restriction
     starts = X[_different_branches(encoding, X, value, search.ascents)]
     free = encoding.is_numeric & ~np.isnan(starts)
     if restriction is not None:
         free &= ~restriction.fixed
     box = Box(free, *encoding.bounds(starts))
-    moments = view.moments(starts, view.kernel.rows(starts).active)
-    function = acquisition_at(moments, acquisition)
+    function = criterion.function(starts)
     improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
     return _within_rules(function, encoding, starts, improved, box, search, tolerance)
 

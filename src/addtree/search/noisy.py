@@ -23,6 +23,7 @@ from addtree.model.gp import Posterior
 from addtree.model.kernel import Rows
 from addtree.search.acquisition import lowest
 from addtree.search.candidates import Observed
+from addtree.search.criterion import Single
 from addtree.search.joint import JointSearch, improve
 
 _JITTERS = (1e-10, 1e-7, 1e-4)  # Shares of the largest variance that are added to Σ until it can be factorised.
@@ -86,7 +87,7 @@ def top_two(
     if not len(X):
         return None
     mean = posterior.predict(posterior.kernel.rows(X))[0]
-    improved = improve(posterior, observed, lowest, X, -mean, search=search)
+    improved = improve(Single(posterior, lowest), observed, X, -mean, search=search)
     X = encoding.feasibility.filter(np.concatenate([X, improved]))
     first = {key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}
     X = X[sorted([i for key, i in first.items() if key not in observed.taken] or first.values())]

@@ -10,14 +10,15 @@ turns. The turn of a suggestion is its number in the run, from 1:
 
 The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
 expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives way to
-top-two Thompson sampling (see `noisy`), which may repeat an evaluation.
+top-two Thompson sampling (see `noisy`), which may repeat an evaluation. With several objectives or constraints (see
+`multiobjective`) the schedule is the same; the best observations are those of the front, and "lower" is beyond it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -27,8 +28,10 @@ from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
 from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
+from addtree.search.criterion import Criterion, Single
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.joint import JointSearch, maximize_jointly
+from addtree.search.multiobjective import Posteriors, by_merit, joint_criterion
 from addtree.search.noisy import TopTwo, by_mean, top_two
 from addtree.search.pathwise import SamplePath
 from addtree.search.view import View
@@ -92,8 +95,11 @@ def _is_triangular(turn: int) -> bool:
     return math.isqrt(8 * turn + 1) ** 2 == 8 * turn + 1
 
 
-def check_acquisition(acquisition: str, covariance: str) -> None:
-    """Raise an OptionError if an acquisition is unknown or does not fit the covariance."""
+def check_acquisition(acquisition: str, covariance: str, *, single: bool = True) -> None:
+    """Raise an OptionError if an acquisition is unknown, or does not fit the covariance or the goals.
+
+    single  whether an evaluation gives one value
+    """
     if acquisition not in ACQUISITIONS:
         raise OptionError(f"acquisition={acquisition!r} is unknown; use one of {', '.join(map(repr, ACQUISITIONS))}")
     if acquisition == "additive-ucb" and covariance != "additive":
@@ -101,19 +107,30 @@ def check_acquisition(acquisition: str, covariance: str) -> None:
             f"acquisition='additive-ucb' adds up over vertices, covariance={covariance!r} does not; "
             "use covariance='additive', or acquisition='ucb'"
         )
+    if acquisition != "logei" and not single:
+        raise OptionError(
+            f"acquisition={acquisition!r} is for one objective without constraints; use acquisition='logei'"
+        )
 
 
 def suggest(
-    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy, posteriors: Posteriors, observed: Observed, *, turn: int, rng: np.random.Generator
 ) -> Array | None:
     """The row to evaluate next, or None if the search finds only rows that are taken.
 
-    The posterior knows the observations, and may know rows that are still being evaluated besides.
+    The posteriors know the observations, and may know rows that are still being evaluated besides.
     """
-    if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
-        return suggest_again(policy, posterior, observed, turn=turn, rng=rng)
-    view: View = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
-    acquisition = joint_acquisition(policy, posterior, observed, turn)
+    view: View = posteriors.in_turn(turn)
+    criterion: Criterion
+    if not posteriors.is_single:
+        aim = policy.aim if policy.aims_lower(turn) else 0.0
+        criterion, observed = joint_criterion(posteriors, observed, aim), by_merit(observed, posteriors, rng)
+    else:
+        posterior = posteriors.objectives[0]
+        if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
+            return suggest_again(policy, posteriors, observed, turn=turn, rng=rng)
+        view = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
+        criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn):
         rows = _rows_to_score(mode, policy, observed, rng)
@@ -124,16 +141,19 @@ def suggest(
             if is_answer:
                 return row
             rows = np.concatenate([rows, row[None]])
-        found = maximize_jointly(view, observed, acquisition, rows, search=policy.joint, tolerance=tolerance)
+        found = maximize_jointly(criterion, observed, rows, search=policy.joint, tolerance=tolerance)
         if found is not None:
             return found
     return None
 
 
 def suggest_again(
-    policy: Policy, posterior: Posterior, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy, posteriors: Posteriors, observed: Observed, *, turn: int, rng: np.random.Generator
 ) -> Array | None:
     """The row to evaluate next if rows may be evaluated again: values are noisy, or the space is exhausted."""
+    if not posteriors.is_single:
+        return suggest(policy, posteriors, replace(observed, taken=set()), turn=turn, rng=rng)
+    posterior = posteriors.objectives[0]
     incumbents = by_mean(observed, posterior)
     rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
     if posterior.kernel.of_kind("main"):

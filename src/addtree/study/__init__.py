@@ -7,7 +7,9 @@
     proxy       a gRPC server in front of a database
     heartbeats  how workers on other machines notice that a worker has died
     tickets     how workers share a fixed number of trials, and what happens to the trial of a worker that died
+    pruners     which rule ends unpromising trials early
     studies     creating and loading a study, its stored space and seed, its progress
+    manual      trials that a person evaluates
     worker      one process that runs trials
     supervisor  running a study in this process, or in several
 

@@ -17,18 +17,18 @@ as well. All other bytes stay as they are.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
-from optuna.storages.journal._file import get_lock_file
 from optuna.storages.journal._storage import JournalOperation
 from optuna.trial import TrialState
 
@@ -89,7 +89,8 @@ class _Journal(JournalFileBackend):
     """The file. Records are numbered by their order among the complete ones."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path, JournalFileSymlinkLock(path))
+        self._file_lock = JournalFileSymlinkLock(path)
+        super().__init__(path, self._file_lock)
         self._path = Path(path)
         self._ends = [0]  # where the line ends that contains the last of as many records as the index says
         self._repairs: dict[int, bytes] = {}  # by position: what replaces the damaged bytes around complete records
@@ -127,7 +128,7 @@ class _Journal(JournalFileBackend):
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Append records, all of them or none."""
         text = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
-        with get_lock_file(self._lock), self._path.open("rb+", buffering=0) as file:
+        with _held(self._file_lock), self._path.open("rb+", buffering=0) as file:
             self._repair(file)
             size = file.seek(0, os.SEEK_END)
             rest = text.encode("utf-8")
@@ -155,6 +156,16 @@ class _Journal(JournalFileBackend):
         else:
             file.truncate(start)
             _log.error("%s: a half-written last line of %d bytes was removed", self._path.name, len(last))
+
+
+@contextlib.contextmanager
+def _held(lock: JournalFileSymlinkLock) -> Iterator[None]:
+    """Hold the lock of a journal while a block runs."""
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class _Replay(JournalStorage):

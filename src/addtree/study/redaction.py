@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, unquote_plus
 
 _HIDDEN = "***"
 _MAX_PORT = 65535  # A larger number after a colon is not a port, so it may be a secret.
+_EXAMPLE_PORT = "PORT"  # stands for a port in messages that show the form of a URL
 _MIN_PIECE = 3  # Pieces of a secret that are shorter than this are not searched for in messages.
 # The values of these keys in the query of a URL are shown.
 _HARMLESS = frozenset(
@@ -68,7 +69,7 @@ def _split(url: str) -> tuple[str, list[str]]:
 
     def hide_port(found: re.Match[str]) -> str:
         port = found["port"]
-        is_port = not port or (port.isdecimal() and int(port) <= _MAX_PORT)
+        is_port = port in ("", _EXAMPLE_PORT) or (port.isdecimal() and int(port) <= _MAX_PORT)
         return f"{found['host']}:{port if is_port else hide(port)}"
 
     def hide_value(found: re.Match[str]) -> str:

@@ -9,7 +9,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import optuna
@@ -25,6 +26,9 @@ from addtree._optuna.trials import LOST
 from addtree.errors import AddTreeError, StorageError
 from addtree.study.journal import open_journal
 from addtree.study.redaction import hide_password, hide_secrets
+
+Access: TypeAlias = Literal["read", "write", "create"]
+"""What a storage is opened for: to read it, also to write to it, or also to create it if it does not exist."""
 
 _log = logging.getLogger(__name__)
 _OPEN_ATTEMPTS = 5  # attempts to open a database in which other workers are creating the tables at the same time
@@ -44,25 +48,37 @@ _STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "grpc", "addtre
 # These errors mean that a storage cannot be reached or written; other errors of a storage mean damaged data.
 _UNAVAILABLE = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError)
 
+# What to do about an error whose message contains these words.
+_REMEDIES = {
+    "unable to open database file": "check that its folder exists and can be written",
+    "file is not a database": "give the path of another file",
+    "readonly database": "check the permissions of the file and of its folder",
+    "disk is full": "free some space; the same command continues",
+    "No space left": "free some space; the same command continues",
+    "refused": "check that its server runs there",
+    "authentication failed": "check the user and the password",
+}
+
 
 @contextlib.contextmanager
-def storage_at(url: str) -> Iterator[BaseStorage]:
+def storage_at(url: str, access: Access = "create") -> Iterator[BaseStorage]:
     """Open the storage at a URL as `open_storage` does, and close it afterwards.
 
     Errors of the storage that occur inside the block are raised as StorageError.
     """
     with _storage_errors(url):
-        storage = open_storage(url)
+        storage = open_storage(url, access)
         try:
             yield storage
         finally:
             _close(storage)
 
 
-def open_storage(url: str) -> BaseStorage:
+def open_storage(url: str, access: Access = "create") -> BaseStorage:
     """Open the storage at an Optuna URL, or the one behind the gRPC proxy at grpc://HOST:PORT.
 
-    A plain path is a journal if it ends in .journal, and an SQLite file otherwise.
+    A plain path is a journal if it ends in .journal, and an SQLite file otherwise. Unless the storage may be created, a
+    missing file or a database without studies is a StorageError, and nothing is written.
     """
     if not url.strip() or ("://" not in url and hide_password(url) != url):  # a typo; a path would not have a password
         raise _not_a_url(url)
@@ -70,13 +86,16 @@ def open_storage(url: str) -> BaseStorage:
         url = f"journal:///{url}" if url.endswith(".journal") else f"sqlite:///{url}"
     with _storage_errors(url):
         if url.startswith("journal:///"):
-            return open_journal(url.removeprefix("journal:///"))
+            path = url.removeprefix("journal:///")
+            if access != "create" and not Path(path).exists():
+                raise _missing(url, "does not exist")
+            return open_journal(path)
         if url.startswith("grpc:"):
             return _connect_to_proxy(url)
-        return optuna.storages._CachedStorage(_open_database(url))
+        return optuna.storages._CachedStorage(_open_database(url, access))
 
 
-def _open_database(url: str) -> RDBStorage:
+def _open_database(url: str, access: Access) -> RDBStorage:
     """Open a database with the driver and the time limits that suit it."""
     try:
         parsed = make_url(url)
@@ -86,9 +105,12 @@ def _open_database(url: str) -> RDBStorage:
         raise _not_a_url(url) from None
     if parsed.drivername == "postgresql":  # the driver that this stands for differs between versions of SQLAlchemy
         url = parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    is_file = backend == "sqlite" and parsed.database is not None and "uri" not in parsed.query
+    if access != "create" and is_file and not Path(str(parsed.database)).exists():
+        raise _missing(url, "does not exist")
     engine_options = {"connect_args": _CONNECT_OPTIONS.get(backend, {}), "pool_pre_ping": backend != "sqlite"}
-    storage = _create_tables(url, engine_options)
-    if backend == "sqlite":
+    storage = _connect(url, engine_options, create_tables=access == "create")
+    if backend == "sqlite" and access != "read":
         _lock_at_begin(storage.engine)
     return storage
 
@@ -143,11 +165,19 @@ def _not_a_url(url: str) -> StorageError:
     return StorageError(f"storage {hide_password(url)!r} is not a storage URL; {remedy}")
 
 
-def _create_tables(url: str, engine_options: dict[str, Any]) -> RDBStorage:
-    """Open a database and create its tables; try again if another worker creates them at the same moment."""
+def _missing(url: str, problem: str) -> StorageError:
+    remedy = "check --storage, or create a study with `addtree run` or `addtree suggest --space`"
+    return StorageError(f"storage {hide_password(url)} {problem}; {remedy}")
+
+
+def _connect(url: str, engine_options: dict[str, Any], *, create_tables: bool) -> RDBStorage:
+    """Open a database.
+
+    If its tables are to be created, and another worker creates them at the same moment, try again.
+    """
     for attempt in range(_OPEN_ATTEMPTS):
         try:
-            return _Database(url, engine_kwargs=engine_options)
+            return _Database(url, engine_kwargs=engine_options, skip_table_creation=not create_tables)
         except ImportError:
             raise StorageError(
                 f"storage {hide_password(url)}: its driver is missing; install addtree[postgres] for PostgreSQL"
@@ -157,6 +187,8 @@ def _create_tables(url: str, engine_options: dict[str, Any]) -> RDBStorage:
         except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
             cause = error.__cause__ if isinstance(error, optuna.exceptions.StorageInternalError) else error
             raced = isinstance(cause, sqlalchemy.exc.IntegrityError) or "already exists" in str(cause)
+            if isinstance(cause, sqlalchemy.exc.ProgrammingError) or "no such table" in str(cause):
+                raise _missing(url, "has no studies") from None
             if attempt == _OPEN_ATTEMPTS - 1 or not raced:
                 raise
             time.sleep(_OPEN_PAUSE)
@@ -227,7 +259,8 @@ def _storage_error(url: str, error: BaseException) -> StorageError:
     reason = hide_secrets(_first_line(error), url)
     if not isinstance(error, _UNAVAILABLE) and not _is_of_grpc(error):  # anything else means damaged data
         reason = f"its content cannot be read ({type(error).__name__}: {reason}); restore it from a copy"
-    return StorageError(f"storage {hide_password(url)}: {reason}")
+    remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in reason), "")
+    return StorageError(f"storage {hide_password(url)}: {reason}{remedy}")
 
 
 def _first_line(error: BaseException) -> str:

@@ -21,12 +21,14 @@ from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
 from addtree.space.space import Space
-from addtree.study.tickets import ERROR, is_lost
+from addtree.study.tickets import ERROR, is_forgotten, is_lost
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
 _NOISE = "addtree:noise"  # user attribute of a study: the standard deviation of repeated evaluations, if declared
 _INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
+_BRANCHES = " │├└─"  # the characters that draw the tree of a space
+_MAX_SHOWN = 3  # lines of a space that the error about another space shows
 _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose objective asks for its parameters itself
 
 
@@ -74,7 +76,7 @@ def open_study(
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
     # Equal spaces may differ in order; the study keeps the order that it was created with.
     seed = _stored_seed(study) if seed is None else seed
-    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_stored_noise(study), initial=initial)
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=noise_of(study), initial=initial)
     return study
 
 
@@ -105,9 +107,7 @@ def load_study(storage: BaseStorage, name: str | None, *, noise: float | None = 
     study = find_study(storage, name)
     _store_noise(study, noise)
     initial = json.loads(study.user_attrs.get(_INITIAL, "[]"))
-    study.sampler = AddTreeSampler(
-        space_of(study), seed=_stored_seed(study), noise=_stored_noise(study), initial=initial
-    )
+    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study), noise=noise_of(study), initial=initial)
     return study
 
 
@@ -128,6 +128,18 @@ def space_of(study: optuna.Study) -> Space | None:
         raise StudyError(
             f"the stored space of study {study.study_name!r} is damaged ({error}); restore the storage from a copy"
         ) from error
+
+
+def noise_of(study: optuna.Study) -> float | None:
+    """Return the noise of a study; None if none was declared."""
+    noise: float | None = study.user_attrs.get(_NOISE)
+    try:
+        return Specification(noise=noise).noise
+    except OptionError as error:
+        raise StudyError(
+            f"study {study.study_name!r} has a bad stored noise: {error}; "
+            "give it another one: `run` or `suggest --space FILE` with --noise SD"
+        ) from None
 
 
 def _check_seed(seed: int | None) -> None:
@@ -155,18 +167,6 @@ def _store_noise(study: optuna.Study, noise: float | None) -> None:
     """Declare the noise of a study if it is given."""
     if noise is not None:
         study.set_user_attr(_NOISE, float(noise))
-
-
-def _stored_noise(study: optuna.Study) -> float | None:
-    """Return the noise of a study; None if none was declared."""
-    noise: float | None = study.user_attrs.get(_NOISE)
-    try:
-        return Specification(noise=noise).noise
-    except OptionError as error:
-        raise StudyError(
-            f"study {study.study_name!r} has a bad stored noise: {error}; "
-            "give it another one: `run` or `suggest --space FILE` with --noise SD"
-        ) from None
 
 
 def _check_text(name: str) -> None:
@@ -211,9 +211,18 @@ def _check_same_space(study: optuna.Study, space: Space | None) -> None:
     if stored is None:
         raise StudyError(f"study {name!r} was not made by addtree for this space; give the new study another name")
     old, new = (_DEFINE_BY_RUN if shown is None else str(shown) for shown in (space_of(study), space))
-    titles = "the study's space", "the file's space"
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *titles, n=1, lineterm="")
-    raise StudyError("\n".join([f"study {name!r} belongs to another space; give the new study another name", *lines]))
+    compared = [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[0] in "-+"]
+    here, there = ([line[2:].strip(_BRANCHES) for line in compared if line[0] == sign] for sign in "-+")
+    raise StudyError(
+        f"study {name!r} belongs to another space: the study has {_shortened(here)}, the file has {_shortened(there)}; "
+        "restore the space, or give the new study another name"
+    )
+
+
+def _shortened(lines: Sequence[str]) -> str:
+    """Return the first lines of a difference as one."""
+    more = f" and {len(lines) - _MAX_SHOWN} more lines" if len(lines) > _MAX_SHOWN else ""
+    return (" | ".join(lines[:_MAX_SHOWN]) or "nothing in their place") + more
 
 
 # ---------------------------------------------------------------------- progress
@@ -224,7 +233,7 @@ class Progress:
     """The number of trials of a study in each state.
 
     failed  trials that failed and count towards the total, so without the lost ones
-    lost    trials whose worker died or was interrupted; they are run again
+    lost    trials whose worker died or was interrupted; they are run again, unlike those that somebody dropped
     best    the best complete trial, if there is one
     error   why the most recent failed trial failed, if one did
     """
@@ -251,12 +260,12 @@ def progress(study: optuna.Study) -> Progress:
 def progress_of(trials: Sequence[FrozenTrial], direction: StudyDirection) -> Progress:
     """Count these trials of a study with this direction."""
     states = [t.state for t in trials]
-    lost = sum(map(is_lost, trials))
+    n_ignored = sum(map(is_lost, trials))
     return Progress(
         complete=states.count(TrialState.COMPLETE),
         pruned=states.count(TrialState.PRUNED),
-        failed=states.count(TrialState.FAIL) - lost,
-        lost=lost,
+        failed=states.count(TrialState.FAIL) - n_ignored,
+        lost=n_ignored - sum(map(is_forgotten, trials)),
         running=states.count(TrialState.RUNNING),
         best=_best(trials, direction),
         error=next((t.user_attrs[ERROR] for t in reversed(trials) if ERROR in t.user_attrs), None),

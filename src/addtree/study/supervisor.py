@@ -18,7 +18,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
-from addtree.errors import AddTreeError, NoSuccessError, StudyError
+from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
+from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, open_study, progress, progress_of
 from addtree.study.task import Task, load_task
@@ -38,6 +39,7 @@ class Job:
     workers  the number of processes
     timeout  seconds after which no trial starts
     noise    standard deviation of repeated evaluations; None for that of the file or of the study
+    pruner   name of the rule that ends unpromising trials; None for that of the study
     """
 
     file: Path
@@ -49,6 +51,7 @@ class Job:
     seed: int | None = None
     maximize: bool = False
     noise: float | None = None
+    pruner: str | None = None
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
@@ -59,7 +62,13 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 
     on_progress  called after each step
     """
+    check_pruner(job.pruner)
     task = load_task(job.file)
+    if job.pruner is not None and task.space is not None:
+        raise OptionError(
+            f"--pruner {job.pruner} cannot prune objective(config), which reports no intermediate values; "
+            "write objective(trial) define-by-run, or leave it out"
+        )
     with storage_at(job.storage) as storage, interrupt_on(signal.SIGINT, signal.SIGTERM) as interrupt:
         study = _open(storage, job, task)
         release_abandoned(study)
@@ -72,16 +81,20 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
         result = progress(study)
         on_progress(result)
         if _never_succeeds(study.get_trials(deepcopy=False), job.trials):
-            raise NoSuccessError(f"{job.study}: all {result.failed} trials failed, the last with: {result.error}")
+            raise NoSuccessError(
+                f"{job.study}: all {result.failed} trials failed, the last with: {result.error}; correct the objective"
+            )
     return result
 
 
 def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
     """Open the study of a job."""
     noise = task.noise if job.noise is None else job.noise
-    return open_study(
+    study = open_study(
         storage, job.study, task.space, seed=job.seed, maximize=job.maximize, noise=noise, initial=task.initial
     )
+    set_pruner(study, job.pruner)
+    return study
 
 
 def _run_here(

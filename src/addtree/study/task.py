@@ -16,6 +16,7 @@ from typing import Any
 
 import optuna
 
+from addtree._evaluation import defined, located, place_of
 from addtree._numbers import as_float, is_number
 from addtree._optuna.initial import read_initial_configs
 from addtree._types import Config
@@ -46,14 +47,19 @@ class Task:
         Only the objective itself runs inside `guard`; suggesting the configuration does not.
         """
         argument = trial if self.space is None else suggest_config(trial, self.space)
-        with guard:
-            value = self.objective(argument)
+        try:
+            with guard:
+                value = self.objective(argument)
+        except SystemExit as error:
+            raise ObjectiveError(
+                f"the objective called sys.exit({error.code!r}){place_of(error)}; raise an exception instead"
+            ) from error
         scalar = value.item() if hasattr(value, "item") else value  # NumPy scalars and arrays with one element
         if not is_number(scalar):
-            raise ObjectiveError(f"the objective returned {value!r}; return a number")
+            raise ObjectiveError(f"the objective returned {value!r}{defined(self.objective)}; return a number")
         number = as_float(scalar)
         if not math.isfinite(number):
-            raise ObjectiveError(f"the objective returned {number!r}; return a finite number")
+            raise ObjectiveError(f"the objective returned {number!r}{defined(self.objective)}; return a finite number")
         return number
 
 
@@ -132,8 +138,13 @@ def _import_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise TaskError(
+            f"{path} calls sys.exit({error.code!r}) when it is imported{place_of(error)}; "
+            "move that below `if __name__ == '__main__':`"
+        ) from error
     except Exception as error:
-        raise TaskError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        raise TaskError(f"{path} cannot be imported: {located(error)}") from error
     finally:
         sys.path.pop(0)
     return module

@@ -26,6 +26,7 @@ from addtree.study.heartbeats import Watch, is_old
 
 ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
 _OWNER = "addtree:owner"  # system attribute that identifies who created a ticket or, once it is claimed, its worker
+_FORGOTTEN = "forgotten"  # what the attribute LOST of a trial says if somebody dropped it, and nothing replaces it
 _RETRY_OF = "addtree:retry_of"  # system attribute of a ticket that replaces a lost trial: the number of that trial
 
 
@@ -103,7 +104,7 @@ def any_claimed(study: optuna.Study) -> bool:
 
 def _is_claimed(trial: FrozenTrial) -> bool:
     """Whether a trial is running in a worker."""
-    return trial.state == TrialState.RUNNING and _owner_of(trial) is not None
+    return trial.state == TrialState.RUNNING and has_owner(trial)
 
 
 # ---------------------------------------------------------------------- releasing
@@ -147,14 +148,19 @@ def _release_abandoned_of(study: optuna.Study, trials: list[FrozenTrial], watch:
 
 
 def withdraw(study: optuna.Study, trial_id: int) -> None:
-    """End a running trial that nobody knows about; it does not count, and nothing replaces it."""
-    study._storage.set_trial_system_attr(trial_id, LOST, True)
+    """End a running trial that nobody will evaluate; it does not count, and nothing replaces it."""
+    study._storage.set_trial_system_attr(trial_id, LOST, _FORGOTTEN)
     study._storage.set_trial_state_values(trial_id, state=TrialState.FAIL)
 
 
 def is_lost(trial: FrozenTrial) -> bool:
-    """Whether a trial does not count because its worker died or was interrupted."""
+    """Whether a trial does not count: its worker died or was interrupted, or somebody dropped it."""
     return trial.state == TrialState.FAIL and bool(trial.system_attrs.get(LOST))
+
+
+def is_forgotten(trial: FrozenTrial) -> bool:
+    """Whether a trial does not count because somebody dropped it; no other trial replaces it."""
+    return is_lost(trial) and trial.system_attrs[LOST] == _FORGOTTEN
 
 
 # ---------------------------------------------------------------------- owners
@@ -200,6 +206,11 @@ def live_owner(trial: FrozenTrial) -> Owner | None:
     if trial.state != TrialState.RUNNING or owner is None or owner.is_dead() or is_old(trial):
         return None
     return owner
+
+
+def has_owner(trial: FrozenTrial) -> bool:
+    """Whether a worker has claimed a trial."""
+    return _owner_of(trial) is not None
 
 
 def _owner_is_dead(trial: FrozenTrial) -> bool:

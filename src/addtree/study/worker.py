@@ -13,8 +13,9 @@ from functools import partial
 import optuna
 from optuna.trial import TrialState
 
+from addtree._evaluation import located
 from addtree._interrupts import Interrupt
-from addtree.errors import AddTreeError
+from addtree.errors import ObjectiveError
 from addtree.study.heartbeats import HeartbeatSettings, Watch, beating
 from addtree.study.storage import is_unavailable
 from addtree.study.task import Task
@@ -88,7 +89,7 @@ def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: I
     except Exception as error:
         if is_unavailable(error):
             raise
-        message = str(error) if isinstance(error, AddTreeError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, ObjectiveError) else located(error)
         outcome = Outcome(TrialState.FAIL, error=message[:_MAX_ERROR_LENGTH])
     else:
         outcome = Outcome(TrialState.COMPLETE, value)

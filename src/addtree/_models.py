@@ -1,0 +1,100 @@
+"""What a run has learned from its trials: one surrogate for each value that it models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from addtree._goals import Goals
+from addtree._prediction import conditioned
+from addtree._types import Array
+from addtree.model.fit import FitSettings
+from addtree.model.kernel import Kernel
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
+from addtree.model.surrogate import Surrogate
+from addtree.search.multiobjective import Posteriors
+
+
+@dataclass(frozen=True)
+class Models:
+    """The surrogates of a run, as they were last fitted. Observations that were told since are not in them.
+
+    values  one surrogate for each objective, then one for each constraint
+    """
+
+    values: tuple[Surrogate, ...]
+
+    def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
+        """The models with the observations told since they were fitted, and with pending rows at their own means."""
+        return Models(tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True)))
+
+    def posteriors(self, goals: Goals, pending: Sequence[Array]) -> Posteriors:
+        """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""
+        n = len(goals.objectives)
+        objectives, constraints = self.values[:n], self.values[n:]
+        bounds = (c.signed_bounds for c in goals.constraints)
+        reference = None
+        if goals.reference is not None:
+            losses = goals.losses(goals.reference)
+            reference = np.array([_scaled(s, loss) for s, loss in zip(objectives, losses.tolist(), strict=True)])
+        return Posteriors(
+            tuple(surrogate.posterior for surrogate in objectives),
+            tuple(surrogate.posterior for surrogate in constraints),
+            tuple((_scaled(s, low), _scaled(s, high)) for s, (low, high) in zip(constraints, bounds, strict=True)),
+            reference,
+            np.array(pending) if len(pending) else None,
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """What was learned, for JSON."""
+        return [surrogate.to_dict() for surrogate in self.values]
+
+
+def _scaled(surrogate: Surrogate, value: float) -> float:
+    """A value on the scale of its model."""
+    return float(surrogate.transform.forward(np.array([value]))[0]) if np.isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How the models of a run are learned; it does not change in a run.
+
+    specifications  one for each objective and constraint
+    """
+
+    specifications: tuple[Specification, ...]
+    kernel: Kernel
+    settings: FitSettings
+
+    def fitted(self, models: Models | None, data: Sequence[Observations], rng: np.random.Generator) -> Models:
+        """The models, fitted again where that is due."""
+        if models is None:
+            parts = zip(self.specifications, data, strict=True)
+            return Models(
+                tuple(Surrogate.fit(spec, self.kernel, own, settings=self.settings, rng=rng) for spec, own in parts)
+            )
+        if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
+            return models
+        return Models(
+            tuple(
+                last.refit(own, rng=rng) if last.is_due(len(own)) else last
+                for last, own in zip(models.values, data, strict=True)
+            )
+        )
+
+    def from_dict(self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations]) -> Models:
+        """The models that `Models.to_dict` described, and the observations that they were learned from.
+
+        Raises ValueError if no fit of these observations can have given the form.
+        """
+        parts = zip(form, self.specifications, data, strict=True)
+        return Models(
+            tuple(
+                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings)
+                for own, spec, observed in parts
+            )
+        )

@@ -1,0 +1,141 @@
+"""What a suggestion looks for if an evaluation gives several values: objectives, and constraints to be kept.
+
+The values have independent posteriors on the scales of their models. Each scale is a monotone transform of the values
+told, which changes neither the front nor what is feasible, and on which a unit is the spread of the values seen. So the
+hypervolume is measured on these scales.
+
+What is known of a configuration are its means. They define the front, also where values are noisy, and those of trials
+that are still being evaluated count as well.
+
+    something feasible is known    log expected (hypervolume) improvement + Σ log probability of each constraint
+    nothing feasible is known      Σ log probability of each constraint
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from addtree._types import Array, Mask
+from addtree.model.gp import Posterior
+from addtree.search.acquisition import Acquisition, log_expected_improvement, log_feasibility
+from addtree.search.candidates import Observed
+from addtree.search.criterion import Criterion, Joint, Single, Sum
+from addtree.search.hypervolume import (
+    domination_ranks,
+    is_nondominated,
+    log_expected_hypervolume_improvement,
+    reference_point,
+)
+
+_MARGIN = 1.0  # The reference point is worse than the front by this share of its range.
+_ROUNDING = 1e-6  # A mean beyond a bound by this much, in units of the spread of the values, is on the bound.
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """The posteriors of all values of an evaluation, which share one kernel.
+
+    objectives   K  of the objectives, each to be minimised
+    constraints  C  of the values that must keep to bounds
+    bounds       C  low and high, on the scale of each posterior
+    reference    K  the reference point on these scales; None if it follows from the front
+    pending      m x D  rows that are being evaluated
+    """
+
+    objectives: tuple[Posterior, ...]
+    constraints: tuple[Posterior, ...] = ()
+    bounds: tuple[tuple[float, float], ...] = ()
+    reference: Array | None = None
+    pending: Array | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one objective and nothing else."""
+        return len(self.objectives) == 1 and not self.constraints
+
+    def in_turn(self, turn: int) -> Posterior:
+        """One of the objectives, each for two turns."""
+        return self.objectives[turn // 2 % len(self.objectives)]
+
+    def losses(self, X: Array) -> Array:
+        """The means of the objectives at rows (n x K)."""
+        return np.stack([_means_at(posterior, X) for posterior in self.objectives], axis=1)
+
+    def violations(self, X: Array) -> Array:
+        """By how much the means at rows violate the constraints, in sum (n)."""
+        total = np.zeros(len(X))
+        for posterior, (low, high) in zip(self.constraints, self.bounds, strict=True):
+            mean = _means_at(posterior, X)
+            total += np.maximum(np.maximum(low - mean, mean - high) - _ROUNDING, 0.0)
+        return total
+
+    def feasibility(self) -> list[Criterion]:
+        """The log probability to keep each constraint."""
+        pairs = zip(self.constraints, self.bounds, strict=True)
+        return [Single(posterior, log_feasibility(*bounds)) for posterior, bounds in pairs]
+
+
+def _means_at(posterior: Posterior, X: Array) -> Array:
+    """The means at rows, which are free if the posterior was conditioned on them first."""
+    if np.array_equal(posterior.rows.X[: len(X)], X, equal_nan=True):
+        return posterior.means()[: len(X)]
+    return np.asarray(posterior.cross.value(posterior.kernel.rows(X)) @ posterior.alpha)
+
+
+def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generator) -> Observed:
+    """The same observations with their ranks for values, best first.
+
+    Feasible ones come first, those of the front in random order, then those of the front of the rest, and so on. Then
+    come the infeasible ones, by their violation. The worst of all keep their value in common: see `neglected_nodes`.
+    """
+    violations = posteriors.violations(observed.X)
+    losses = posteriors.losses(observed.X)
+    ranks = np.zeros(len(losses))
+    feasible = violations == 0.0
+    ranks[feasible] = domination_ranks(losses[feasible])
+    order = np.lexsort([rng.random(len(ranks)), ranks, violations])
+    merit = np.empty(len(order))
+    merit[order] = np.arange(len(order))
+    last = order[-1]
+    merit[(ranks == ranks[last]) & (violations == violations[last])] = merit[last]
+    return replace(observed, y=merit)
+
+
+def joint_criterion(posteriors: Posteriors, observed: Observed, aim: float) -> Criterion:
+    """What the joint search maximises.
+
+    aim  how far beyond the front an improvement begins, as a share of (median - best) of each objective
+    """
+    X = _reference_rows(observed, posteriors.pending)
+    losses, feasible = posteriors.losses(X), posteriors.violations(X) == 0.0
+    parts: list[Criterion] = []
+    if feasible.any():
+        parts.append(_improvement(posteriors, losses, feasible, aim))
+    parts += posteriors.feasibility()
+    return parts[0] if len(parts) == 1 else Sum(tuple(parts))
+
+
+def _improvement(posteriors: Posteriors, losses: Array, feasible: Mask, aim: float) -> Criterion:
+    """log expected improvement over the feasible losses."""
+    beyond = aim * (np.median(losses, axis=0) - np.min(losses, axis=0))
+    losses = losses[feasible]
+    if len(posteriors.objectives) == 1:
+        return Single(posteriors.objectives[0], log_expected_improvement(float(np.min(losses) - beyond[0])))
+    front = losses[is_nondominated(losses)]
+    reference = reference_point(front, margin=_MARGIN) if posteriors.reference is None else posteriors.reference
+    acquisition: Acquisition = log_expected_hypervolume_improvement(front - beyond, reference)
+    return Joint(posteriors.objectives, acquisition)
+
+
+def _reference_rows(observed: Observed, pending: Array | None) -> Array:
+    """The rows over which a suggestion is an improvement: those observed and pending.
+
+    Under a restriction these may be out of reach. Then they are those of its branch with the given values written in.
+    """
+    X = observed.X if pending is None or not len(pending) else np.concatenate([observed.X, pending])
+    if observed.restriction is None:
+        return X
+    inside = observed.restriction.in_allowed_branch(X)
+    return observed.restriction.overwrite(X[inside]) if inside.any() else X
