@@ -41,8 +41,8 @@ def ratio(curves: regret.Curves, seed: int = 0) -> tuple[Array, Array]:
     return means[0] / means[1], np.quantile(totals[0] / totals[1], [0.025, 0.975], axis=0)
 
 
-def log_difference(found: Mapping[str, regret.Runs], optimum: float) -> tuple[Array, Array]:
-    """The median log10 regret of both (each: budget)."""
+def median_logs(found: Mapping[str, regret.Runs], optimum: float) -> tuple[Array, Array]:
+    """The median log10 regret of the declared space and of define-by-run code (each: budget)."""
     logs = [
         np.log10(np.maximum(np.minimum.accumulate(found[method].values, axis=1) - optimum, FLOOR))
         for method in (DECLARED, DEFINED)
@@ -83,7 +83,7 @@ def print_tables(found: regret.ByTask, budget: int) -> None:
         cells = [f"{means[m - 1]:.2f} ({ends[0, m - 1]:.2f}–{ends[1, m - 1]:.2f})" for m in marks]
         print(f"| ratio, {len(curves)} tasks | " + " | ".join(cells) + " |")
     for task in found.keys() - real.keys():
-        declared, defined = log_difference(found[task], tasks.reference(task) or 0.0)
+        declared, defined = median_logs(found[task], tasks.reference(task) or 0.0)
         cells = [f"{declared[m - 1]:.1f} / {defined[m - 1]:.1f}" for m in marks]
         print(f"| {task}, log10, declared / define-by-run | " + " | ".join(cells) + " |")
     for method in (DECLARED, DEFINED):
