@@ -4,8 +4,8 @@
 
 Runs `addtree` (declared), `addtree-define-by-run` and random search, unless the folder of results has their runs. For
 each mark, prints the regret of define-by-run as a multiple of the declared one's, with a 95 % bootstrap interval that
-resamples seeds within each task, in pairs. Functions with a known optimum have a table of their own: the median
-difference of log10 regret, because their regret spans many decades. Last come the milliseconds per suggestion.
+resamples seeds within each task, in pairs. A function with a known optimum has a row of its own, with the medians of
+log10 regret, because its regret spans many decades. Last come the milliseconds per suggestion.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = with_data(tasks.matching(given.tasks))
     runs = plan(names, (DECLARED, DEFINED, BASELINE), range(given.seeds), given.budget, given.out)
     failed = [f"{run.task} {run.method} {run.seed}: {error}" for run, _, _, error in execute(runs, given.jobs) if error]
-    print(*failed, sep="\n", file=sys.stderr)
+    for line in failed:
+        print(line, file=sys.stderr)
     found = regret.read(given.out, given.budget)
     print_tables({task: found[task] for task in names if task in found}, given.budget)
     return int(bool(failed))
