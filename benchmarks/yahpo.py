@@ -63,6 +63,24 @@ LAYOUTS = {
             "trainsize",
         ),
     ),
+    "rbv2_super": Layout(
+        targets=("mmce", "f1", "auc", "logloss", "timetrain", "timepredict"),
+        fidelities={"trainsize": 1.0, "repl": 10},
+        categories=(
+            *(INSTANCE, "learner", "svm.kernel", "ranger.respect.unordered.factors", "ranger.splitrule"),
+            *("aknn.distance", "xgboost.booster", "num.impute.selected.cpo"),
+        ),
+        numbers=(
+            *(f"svm.{name}" for name in ("cost", "gamma", "tolerance", "degree")),
+            *("glmnet.alpha", "glmnet.s"),
+            *(f"rpart.{name}" for name in ("cp", "maxdepth", "minbucket", "minsplit")),
+            *(f"ranger.{name}" for name in ("num.trees", "sample.fraction", "mtry.power")),
+            *("ranger.min.node.size", "ranger.num.random.splits"),
+            *(f"aknn.{name}" for name in ("k", "M", "ef", "ef_construction")),
+            *(f"xgboost.{name}" for name in _BOOSTED),
+            *("trainsize", "repl"),
+        ),
+    ),
     "rbv2_svm": Layout(
         targets=("mmce", "f1", "auc", "logloss", "timetrain", "timepredict"),
         fidelities={"trainsize": 1.0, "repl": 10},

@@ -381,16 +381,84 @@ def test_all_failed_on_a_space_with_more_configurations_than_a_float_can_count()
         _ = optimizer.best
 
 
-def test_a_failure_counts_as_bad_and_is_avoided():
-    late = []
-    for seed in range(4):
-        optimizer = Optimizer(at.Space(x=at.Real(0, 1)), seed=seed, n_initial=5)
-        for _ in range(20):
-            trial = optimizer.ask()
-            x = trial.config["x"]
-            optimizer.tell(trial, failed=True) if x > 0.5 else optimizer.tell(trial, (x - 0.45) ** 2)
-        late += optimizer.trials[12:]
-    assert sum(t.state == "failed" for t in late) < len(late) / 2
+def crashing(space, objective, crashes, n, **options):
+    """An optimizer after n evaluations, of which those fail that `crashes` says."""
+    optimizer = Optimizer(space, **options)
+    for _ in range(n):
+        trial = optimizer.ask()
+        if crashes(trial.config):
+            optimizer.tell(trial, failed=True)
+        else:
+            optimizer.tell(trial, objective(trial.config))
+    return optimizer
+
+
+def n_failed(optimizer, since=0):
+    return sum(trial.state == "failed" for trial in optimizer.trials[since:])
+
+
+BRANCHES = at.Space(
+    w=at.Real(0, 1),
+    m=at.Choice(
+        bad=at.Space(kind=at.Choice({k: at.Space({f"b{k}": at.Real(0, 1)}) for k in range(3)})),
+        good=at.Space(x=at.Real(0, 1)),
+        fair=at.Space(y=at.Real(0, 1)),
+    ),
+)
+
+
+def branches(config):
+    return (config["w"] - 0.3) ** 2 + (config.get("x", 0.2) - 0.7) ** 2
+
+
+def test_a_branch_that_always_fails_is_given_up():
+    for seed in range(3):
+        optimizer = crashing(BRANCHES, branches, lambda config: config["m"] == "bad", 40, seed=seed)
+        assert n_failed(optimizer, 14) <= 7
+        assert optimizer.best.value < 0.01
+
+
+@pytest.mark.parametrize("options", [{}, {"acquisition": "ucb"}, {"acquisition": "thompson"}, {"noise": 0.1}], ids=str)
+def test_every_acquisition_avoids_a_region_that_fails(options):
+    space = at.Space(x=at.Real(0, 1), y=at.Real(0, 1))
+    optimizer = crashing(space, lambda c: c["x"] + c["y"], lambda c: c["x"] < 0.3, 35, seed=0, n_initial=8, **options)
+    assert n_failed(optimizer, 15) <= 10
+    assert optimizer.best.value < 0.6
+
+
+def test_an_optimum_beside_an_accident_is_found():
+    """The third evaluation near the optimum crashes once."""
+    accident = []
+
+    def crashes(config):
+        near = abs(config["x"] - 0.6) < 0.1
+        accident.append(near)
+        return near and sum(accident) == 3
+
+    optimizer = crashing(at.Space(x=at.Real(0, 1)), lambda c: (c["x"] - 0.6) ** 2, crashes, 25, seed=0)
+    assert n_failed(optimizer) == 1
+    assert optimizer.best.value < 1e-5
+
+
+def test_while_all_trials_fail_the_search_goes_where_success_is_likely():
+    space = at.Space(x=at.Real(0, 1), m=at.Choice(a=at.Space(), b=at.Space(), c=at.Space()))
+    optimizer = crashing(space, lambda c: c["x"], lambda c: c["x"] < 0.9 or c["m"] != "c", 30, seed=1, n_initial=4)
+    assert n_failed(optimizer) < 30
+    asked = optimizer.ask(4)
+    assert len({tuple(trial.config.items()) for trial in asked}) == 4
+
+
+def test_rows_of_the_design_that_are_likely_to_fail_are_left_out():
+    for seed in range(3):
+        optimizer = crashing(BRANCHES, branches, lambda config: config["m"] == "bad", 24, seed=seed, n_initial=24)
+        assert n_failed(optimizer) <= 9
+        planned = Optimizer(BRANCHES, seed=seed, n_initial=24)
+        assert sum(trial.config["m"] == "bad" for trial in planned.ask(24)) >= 12
+
+
+def test_failures_on_a_space_of_constants():
+    optimizer = crashing(at.Space(x=at.Real(1, 1)), lambda c: 0.0, lambda c: True, 3, seed=0)
+    assert n_failed(optimizer) == 3
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -24,6 +25,10 @@ class Study:
         self._study = optuna.create_study(sampler=sampler)
         self._trial: Any = None
 
+    def enqueue(self, config: Config) -> None:
+        """Evaluate a configuration before the sampler is asked."""
+        self._study.enqueue_trial(dict(config))
+
     def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
         if not self._flat:
@@ -32,27 +37,29 @@ class Study:
         return active_part(self._space, full)
 
     def tell(self, config: Config, value: float) -> None:
-        self._study.tell(self._trial, value)
+        failed = math.isnan(value)
+        state = optuna.trial.TrialState.FAIL if failed else optuna.trial.TrialState.COMPLETE
+        self._study.tell(self._trial, None if failed else value, state=state)
 
 
 def tpe(space: Space, seed: int) -> Study:
     """TPE with its defaults."""
-    return Study(space, _sampler("TPESampler", seed=seed))
+    return Study(space, make_sampler("TPESampler", seed=seed))
 
 
 def tpe_group(space: Space, seed: int) -> Study:
     """Multivariate TPE over groups, which Optuna recommends for conditional spaces."""
-    return Study(space, _sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
+    return Study(space, make_sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False))
 
 
 def gp(space: Space, seed: int) -> Study:
     """The GP sampler as a user meets it; it draws conditional parameters at random."""
-    return Study(space, _sampler("GPSampler", seed=seed))
+    return Study(space, make_sampler("GPSampler", seed=seed))
 
 
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler if the user flattens the space by hand."""
-    return Study(space, _sampler("GPSampler", seed=seed), flat=True)
+    return Study(space, make_sampler("GPSampler", seed=seed), flat=True)
 
 
 def addtree_define_by_run(space: Space, seed: int) -> Study:
@@ -60,8 +67,10 @@ def addtree_define_by_run(space: Space, seed: int) -> Study:
     return Study(space, AddTreeSampler(seed=seed))
 
 
-def _sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+    """A sampler of Optuna by its name, without warnings that it is experimental or deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        warnings.simplefilter("ignore", FutureWarning)  # Optuna 5 deprecates constraints_func.
         sampler: optuna.samplers.BaseSampler = getattr(optuna.samplers, name)(**options)
         return sampler

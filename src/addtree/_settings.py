@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from addtree.model.fit import FitSettings
 from addtree.model.priors import Priors
+from addtree.model.success import SuccessSettings
+from addtree.model.transfer import TransferSettings
 from addtree.model.transform import TransformSettings
 from addtree.search.design import DesignSettings
 from addtree.search.policy import Policy
@@ -20,6 +22,8 @@ class Settings:
     mle_fit    fits under inference="mle", whose likelihood has several optima
     priors     priors of the hyperparameters
     transform  the output transform
+    success    the model of the probability of success
+    transfer   what is learned from earlier tasks
     policy     what suggestions look for; its acquisition is that of the optimizer
     """
 
@@ -28,4 +32,6 @@ class Settings:
     mle_fit: FitSettings = FitSettings(restarts=2, warm_iterations=100)
     priors: Priors = Priors()
     transform: TransformSettings = TransformSettings()
+    success: SuccessSettings = SuccessSettings()
+    transfer: TransferSettings = TransferSettings()
     policy: Policy = Policy()

@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from addtree.search.acquisition import beta, log_expected_improvement, log_feasibility, lowest, ucb
+from addtree.search.acquisition import beta, log_expected_improvement, log_feasibility, log_success, lowest, ucb
 from tests.strategies import differences
 
 MEAN = np.array([-1.0, 0.0, 0.3, 2.0, 5.0, 40.0])
@@ -13,6 +13,8 @@ ACQUISITIONS = {
     "ucb each": ucb(np.linspace(0.1, 2.0, 6)),
     "logei": log_expected_improvement(0.25),
     "lowest": lowest,
+    "success": log_success(0.7),
+    "cautious success": log_success(-0.4, 0.5, 10.0),
 }
 
 
@@ -64,6 +66,18 @@ def test_ucb_is_the_papers():
 def test_a_known_point_is_worth_its_mean():
     value, _, _ = lowest(MEAN, VARIANCE)
     np.testing.assert_array_equal(value, -MEAN)
+
+
+def test_log_success_is_the_expected_probability():
+    """E[Φ(b + g)] for g ~ N(mean, variance), by quadrature; below `likely`, it counts `caution` times more."""
+    mean, variance = np.array([-3.0, -0.5, 0.2, 2.0]), np.array([2.0, 0.1, 1.0, 0.5])
+    exact = [
+        quad(lambda g, m=m, v=v: norm.cdf(0.3 + g) * norm.pdf(g, m, np.sqrt(v)), -20.0, 20.0, points=[m])[0]
+        for m, v in zip(mean, variance, strict=True)
+    ]
+    np.testing.assert_allclose(log_success(0.3)(mean, variance)[0], np.log(exact), rtol=1e-7)
+    cautious = log_success(0.3, 0.5, 4.0)(mean, variance)[0]
+    np.testing.assert_allclose(cautious, np.log(exact) + 4.0 * np.minimum(np.log(exact) - np.log(0.5), 0.0), rtol=1e-7)
 
 
 # ---------------------------------------------------------------------- feasibility

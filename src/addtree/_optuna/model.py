@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,17 +12,17 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import Task, read_history
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
+from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
 from addtree._optuna.trials import (
-    Scoring,
+    StudyGoals,
     TrialHistory,
     exact_params,
     fixed_params,
     is_feasible,
-    objective_value,
-    standard_error,
     suggested_positions,
 )
 from addtree.errors import ConfigError, TrialError
@@ -35,6 +36,13 @@ _log = logging.getLogger("addtree")
 _MAX_REPEATS = 5
 """A suggestion is made at most this often if its positions stand for the values of another trial."""
 
+_CROWD = 8
+"""Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
+
+_CROWD_ROWS = 500
+"""In a crowd, the model that a worker takes over from another one uses at most this many trials, so that the cost of a
+suggestion stays the same from then on (`python -m benchmarks.workers reads`)."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -44,23 +52,36 @@ class Settings:
     seed              the seed of every random number
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
-    noise             the standard deviation of repeated evaluations; None to learn it
+    noise             the standard deviation of repeated evaluations; None to learn it; by number for several objectives
+    history           earlier studies, in the values of trials; pairs have the direction of the study
     """
 
     space: Space | None
     seed: int
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
-    noise: float | None = None
+    noise: float | Mapping[int, float] | None = None
+    history: tuple[Any, ...] = ()
+
+    def tasks(self, goals: StudyGoals) -> tuple[Task, ...]:
+        """The earlier studies of a study with these goals."""
+        return read_history(self.history, maximize=goals.maximize[0])
 
 
 class StudyModel:
     """Suggests configurations for a study. It exists as soon as there is a translation with at least one parameter."""
 
-    def __init__(self, translation: Translation, history: TrialHistory, settings: Settings, *, sign: float) -> None:
+    def __init__(
+        self,
+        translation: Translation,
+        history: TrialHistory,
+        settings: Settings,
+        goals: StudyGoals,
+        shared: SharedFit | None = None,
+    ) -> None:
         self.translation = translation
-        self._history, self._settings = history, settings
-        self._sign = sign
+        self._history, self._settings, self._shared = history, settings, shared
+        self._goals = goals
         self._warned = False
         self._restart()
 
@@ -79,13 +100,21 @@ class StudyModel:
         encoding = space.encoding
         size, most = DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup
         if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
-            n_initial, self._startup = 1, StartupDesign(encoding, n_startup, most)
+            # It takes a few trials to see that a range is dynamic, and they are not part of the design.
+            rows = n_startup if self.translation.dynamic else min(size, n_startup)
+            n_initial, self._startup = 1, StartupDesign(encoding, rows, most)
         else:
             n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
-        settings = self._settings
-        self._optimizer = Optimizer(space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1))
+        options = self._goals.options(self._settings.noise)
+        read = self._settings.tasks(self._goals)
+        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
+        self._optimizer = Optimizer(
+            space, seed=self._settings.seed, n_initial=max(n_initial, 1), history=tasks, **options
+        )
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
-        self._scoring = Scoring(self._sign)
+        self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
+        # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
+        self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -94,13 +123,11 @@ class StudyModel:
         """Tell the optimizer about the trials that were read since the last time, by number."""
         finished = self._history.finished
         new = finished[self._n_told :]
-        first_feasible = self._scoring.feasible is None and any(
-            is_feasible(trial) and objective_value(trial) is not None for trial in new
-        )
-        if first_feasible and self._n_told:  # The scores told so far were violations, which are on another scale.
+        goals = self._goals.including(new)
+        if goals != self._goals:  # Every trial has to be told again, with the constraints that are new.
+            self._goals = goals
             self._restart()
             new = finished
-        self._scoring = self._scoring.including(new)
         self._n_told = len(finished)
         for trial in sorted(new, key=lambda trial: trial.number):
             config = self._config(trial, exact_params(trial))
@@ -109,13 +136,17 @@ class StudyModel:
                 self._startup.add(config)
 
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
-        """Tell the optimizer what a finished trial is worth."""
-        score, feasible, std = self._scoring.score(trial), is_feasible(trial), None
-        if feasible:  # The score of another trial is not its value.
-            with suppress(TrialError):  # The sampler raised this error when the trial ended.
-                std = standard_error(trial)
-        told = self._optimizer.tell(config, score, std=std, failed=score is None)
-        if feasible and told.state == "done" and trial.state == TrialState.COMPLETE:
+        """Tell the optimizer about a finished trial."""
+        value, std = self._goals.told(trial, self._least), None
+        if value is None and trial.state == TrialState.PRUNED:
+            return  # It has not failed, and it has no value.
+        for name, constraint in trial.constraints.items():
+            if math.isfinite(constraint):
+                self._least[name] = min(self._least.get(name, 0.0), constraint)
+        with suppress(TrialError):  # The sampler raised this error when the trial ended.
+            std = self._goals.stds(trial)
+        told = self._optimizer.tell(config, value, std=std, failed=value is None)
+        if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -144,10 +175,9 @@ class StudyModel:
         for _ in range(_MAX_REPEATS):
             config = self._startup.suggest(pending, rng, agreeing)
             if config is None:
-                turn = number + 1  # `Optimizer.ask` counts from 1.
                 probed = self._startup.probe(pending, agreeing) if restriction is None else None
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
-                config = self._optimizer.suggest(turn, pending=pending, fixed=fixed, keep_fit=True)
+                config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break
@@ -156,6 +186,22 @@ class StudyModel:
             if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
                 params = self.translation.params(self.translation.space.sample(rng))
         return params
+
+    def _model_config(
+        self, number: int, pending: Sequence[dict[str, Any]], restriction: Restriction | None
+    ) -> dict[str, Any]:
+        """The configuration that the model suggests. A fit that another worker did is not done again."""
+        optimizer, shared, space = self._optimizer, self._shared, self.translation.space
+        if shared is not None:
+            max_rows = _CROWD_ROWS if len(pending) >= _CROWD else None
+            optimizer.learn_from(lambda: shared.read(space), max_rows=max_rows)
+        before = optimizer.learned
+        turn = number + 1  # `Optimizer.ask` counts from 1.
+        config = optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
+        after = optimizer.learned
+        if shared is not None and after is not None and after != before:
+            shared.write(space, after)
+        return config
 
     def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
         """Whether positions that no trial has yet stand for the values of a trial nevertheless.
@@ -204,12 +250,17 @@ class StudyModel:
 
     def pending(self, *, except_for: int) -> list[dict[str, Any]]:
         """The configurations that other trials are evaluating, or that wait for a worker."""
-        found = []
+        known, self._pending = self._pending, {}
         for trial in self._history.unfinished:
             fixed = fixed_params(trial)
             params = {**(fixed if self.covers(fixed) else {}), **self._history.published(trial), **exact_params(trial)}
-            if trial.number != except_for and params:
-                found.append(self._config(trial, params))
+            if not params:
+                continue
+            before, config = known.get(trial.number, ({}, None))
+            if params != before or self.translation.dynamic:  # In a dynamic range, parameters are not all that counts.
+                config = self._config(trial, params)
+            self._pending[trial.number] = params, config
+        found = (config for number, (_, config) in self._pending.items() if number != except_for)
         return [config for config in found if config is not None]
 
     def covers(self, params: Mapping[str, Any]) -> bool:

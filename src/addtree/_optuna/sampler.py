@@ -6,8 +6,9 @@ import copy
 import math
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import check_history
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_error
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.specification import Specification
@@ -29,27 +31,33 @@ from addtree.space.space import Space
 _MAX_ATTEMPTS = 20
 """A suggestion is made at most this often if another worker takes the same configuration at the same moment."""
 
+_MAX_STUDIES = 8  # A sampler remembers what it knows about this many studies; about others it reads again.
+
 
 class AddTreeSampler(BaseSampler):
     """An Optuna sampler that models conditional parameters jointly.
 
     space             the space if it is known; else it is inferred from the trials seen so far
     seed              an int makes a study reproducible (with one worker, in the same order); None draws a seed
-    n_startup_trials  the number of trials that explore the space before the model is used. Up to three times that
-                      number, every other trial then tries a value that no trial has tried yet. A declared space uses
-                      the initial design of `Optimizer`, at most three times that long, and one worker then gets the
-                      same configurations as from `Optimizer`
+    n_startup_trials  the number of trials that explore the space before the model is used, but no more than the initial
+                      design of `Optimizer` has. Up to three times that number, every other trial then tries a value
+                      that no trial has tried yet. A declared space uses the initial design of `Optimizer`, at most
+                      three times that long, and one worker then gets the same configurations as from `Optimizer`
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
-                      value, None to learn it. Under noise, the same parameters may be suggested again
+                      value, None to learn it. Under noise, the same parameters may be suggested again. With several
+                      objectives, a dict by their numbers: {0: 0.1}
+    history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
+                      configuration of each is evaluated first, and the rest counts as soon as the trials show a space
 
-    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
-    counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
-    worse. Until there is a feasible trial, the sampler minimises the sum of the violations. The trials that other
+    A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
+    maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
+
+    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. The trials that other
     workers run are taken into account. A trial may carry the standard error of its value as the user attribute
-    "addtree:std".
+    "addtree:std", or a list of them.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -70,8 +78,9 @@ class AddTreeSampler(BaseSampler):
         seed: int | None = None,
         n_startup_trials: int = 10,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
-        noise: float | None = None,
+        noise: float | Mapping[int, float] | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -80,18 +89,26 @@ class AddTreeSampler(BaseSampler):
         if seed is not None and seed < 0:
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        Specification(noise=noise)  # raises if the noise is impossible
-        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        for std in noise.values() if isinstance(noise, Mapping) else (noise,):
+            Specification(noise=std)  # raises if the noise is impossible
+        settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        self._settings = replace(settings, history=check_history(history))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
-        self._state: StudyState | None = None
+        self._states: list[StudyState] = []  # Those of the studies used last, the latest first.
+
+    def with_history(self, history: Sequence[Any]) -> AddTreeSampler:
+        """The same sampler with other earlier studies."""
+        other = copy.copy(self)
+        other._settings = replace(self._settings, history=check_history(history))
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_state")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_states")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock, self._state = threading.RLock(), None
+        self._lock, self._states = threading.RLock(), []
 
     def reseed_rng(self) -> None:
         """Does nothing: the random numbers of a trial depend only on the seed and the trial's number."""
@@ -108,7 +125,6 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Suggest all parameters of a trial together. The result is empty; `sample_independent` returns the values."""
-        _check_single_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             initial = state.initial.take(study, trial, state.history.published)
@@ -142,11 +158,10 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """The value of a suggested parameter in the range that the objective asks for, or a random value."""
-        _check_single_objective(study)
         with self._lock:
-            state = self._state
-            if state is None or not state.belongs_to(study) or trial.number not in state.suggestions:
-                state = self._state_for(study, trial)
+            state = self._state_of(study)
+            if trial.number not in state.suggestions:
+                state.begin(study, trial)
                 state.recall(trial)
             if param_name not in state.suggestions.get(trial.number, {}):
                 state.complete(trial, param_name, self._rng(trial, 0))
@@ -158,7 +173,7 @@ class AddTreeSampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Evaluate the constraints and store them with the trial. An impossible standard error raises."""
-        standard_error(trial)
+        standard_errors(trial, len(study.directions))
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
         constraints = [float(constraint) for constraint in self._constraints_func(trial)]
@@ -175,7 +190,10 @@ class AddTreeSampler(BaseSampler):
         the arguments of the sampler. Like `study.best_trial`, it raises a ValueError if no trial is complete and
         feasible.
         """
-        _check_single_objective(study)
+        if len(study.directions) > 1:
+            raise OptionError(
+                f"recommend() needs one objective, and the study has {len(study.directions)}; see study.best_trials"
+            )
         best = study.best_trial
         state = StudyState(study, self._settings)
         state.refresh(study)
@@ -192,19 +210,18 @@ class AddTreeSampler(BaseSampler):
 
     def _state_for(self, study: Study, trial: FrozenTrial) -> StudyState:
         """What is known about the study at the beginning of the trial."""
-        if self._state is None or not self._state.belongs_to(study):
-            self._state = StudyState(study, self._settings)
-        self._state.begin(study, trial)
-        return self._state
+        state = self._state_of(study)
+        state.begin(study, trial)
+        return state
+
+    def _state_of(self, study: Study) -> StudyState:
+        """What is known about the study."""
+        state = next((state for state in self._states if state.belongs_to(study)), None)
+        if state is None:
+            state = StudyState(study, self._settings)
+        others = [other for other in self._states if other is not state]
+        self._states = [state, *others][:_MAX_STUDIES]
+        return state
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._settings.seed, trial.number, purpose])
-
-
-def _check_single_objective(study: Study) -> None:
-    """Raise an OptionError if a study has several objectives."""
-    if len(study.directions) > 1:
-        names = [direction.name.lower() for direction in study.directions]
-        raise OptionError(
-            f"AddTreeSampler cannot be used for multi-objective optimization; directions={names} must be one"
-        )

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from addtree._history import best_configs
 from addtree._optuna.codec import Declared, Translation, narrow_type
 from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
-from addtree._optuna.trials import TrialHistory, exact_params
+from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
 from addtree.errors import ConfigError
 from addtree.space.parameters import Real
 from addtree.space.space import Space
@@ -47,13 +49,16 @@ class StudyState:
     def __init__(self, study: Study, settings: Settings) -> None:
         self._storage, self._study_id = study._storage, study._study_id
         self._settings = settings
-        self._sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0  # The model minimises.
+        self._goals = StudyGoals.of(study)
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
-        self.initial = InitialConfigs(settings.initial)
+        # The portfolio of `Optimizer` needs a space. Without one, the best of each earlier study takes its place.
+        best = best_configs(settings.tasks(self._goals)) if settings.space is None else ()
+        self.initial = InitialConfigs((*settings.initial, *best))
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
+        self._checked: dict[str, BaseDistribution] = {}  # The last distribution of each parameter that was checked.
         self._translate([])
 
     def belongs_to(self, study: Study) -> bool:
@@ -80,7 +85,8 @@ class StudyState:
         if translation is None or not translation.space.variables:
             self.model = None
         elif self.model is None:
-            self.model = StudyModel(translation, self.history, self._settings, sign=self._sign)
+            shared = SharedFit(self._storage, self._study_id)
+            self.model = StudyModel(translation, self.history, self._settings, self._goals, shared)
         else:
             self.model.retranslate(translation)
 
@@ -88,7 +94,9 @@ class StudyState:
         if self._settings.space is not None:
             declared = Declared(self._settings.space)
             for trial in new:
-                for name, problem in declared.contradictions(trial.distributions):
+                unchecked = {n: d for n, d in trial.distributions.items() if not _are_same(d, self._checked.get(n))}
+                self._checked.update(unchecked)
+                for name, problem in declared.contradictions(unchecked):
                     self._warn(
                         name, f"the objective contradicts the space: in trial {trial.number}, {name!r} {problem}"
                     )
@@ -119,19 +127,20 @@ class StudyState:
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
         variables = self.model.translation.space.variables
-        trials = (*self.history.finished, *self.history.unfinished)
         for name, value in params.items():
             domain = variables.get(name)
             if name in fixed or not isinstance(domain, Real) or domain.step is not None:
                 continue
             # A position in a dynamic range is not a float: it may decode to an integer.
             is_inside = isinstance(value, float) and domain.low < value < domain.high
-            if is_inside and all(trial.params.get(name) != value for trial in trials):
+            # The internal representation of a float is itself.
+            is_new = is_inside and value not in self.history.counts.get(name, {})
+            if is_new and all(t.params.get(name) != value for t in self.history.unfinished):
                 return False
         return True
 
     def recall(self, trial: FrozenTrial) -> None:
-        """Read the suggestion for a trial from the storage if it is not known, as after work on another study."""
+        """Read the suggestion for a trial if it is not known, as after work on another study."""
         if trial.number not in self.suggestions and (suggested := self.history.published(trial)):
             self.suggestions[trial.number] = suggested
 
@@ -181,6 +190,11 @@ class StudyState:
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def _are_same(one: BaseDistribution, other: BaseDistribution | None) -> bool:
+    """Whether two distributions are the same; much faster than Optuna's comparison, because most of them are."""
+    return type(one) is type(other) and vars(one) == vars(other)
 
 
 def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:

@@ -40,8 +40,9 @@ _log = logging.getLogger("addtree")
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _MAX_SITE_VARIANCE = 1e10  # A site of a larger variance carries no information.
-_BOUNDS = (np.log(1e-3), np.log(30.0))  # Bounds of log amplitudes: the largest makes an outcome all but certain.
-_SCALE_BOUNDS = (np.log(0.05), np.log(20.0))  # Bounds of log lengthscales.
+_LEAST_VARIANCE = 1e-10  # Variances of g below this count as this, which keeps quotients finite.
+_AMPLITUDE_BOUNDS = (np.log(1e-3), np.log(30.0))  # Bounds of log a: the largest makes an outcome all but certain.
+_SCALE_BOUNDS = (np.log(0.05), np.log(20.0))  # Bounds of log ℓ.
 _MEAN_BOUNDS = (-2.5, 2.5)  # Bounds of b: a share of successes of 0.6 % to 99.4 % with nothing else known.
 
 
@@ -55,8 +56,8 @@ class SuccessPriors:
 
     main: GroupPrior = log_prior(0.5, 0.5, 1.0)
     path: GroupPrior = log_prior(1.0, 0.5, 1.0)
-    trend: GroupPrior = log_prior(0.3, 1.0, 1.0)
-    offset: GroupPrior = log_prior(0.5, 1.0, 1.0)
+    trend: GroupPrior = log_prior(0.5, 1.0, 1.0)
+    offset: GroupPrior = log_prior(1.5, 1.0, 1.0)
     interaction: GroupPrior = log_prior(0.3, 0.5, 1.0)
     lengthscale: GroupPrior = log_prior(0.7, 0.5, 0.5)
     mean: GroupPrior = GroupPrior(0.7, 0.7, 0.0)
@@ -122,10 +123,9 @@ def propagate(K: Array, outcomes: Array, mean: float, settings: SuccessSettings,
         # The present posterior: N(m, v) at each row.
         factor = dpotrf(K + np.diag(sites.variance), lower=1)[0]
         m = mean + K @ dpotrs(factor, sites.mean - mean, lower=1)[0]
-        v = diagonal - np.sum(dtrtrs(factor, K, lower=1)[0] ** 2, axis=0)
-        v = np.maximum(v, 1e-12 * np.maximum(diagonal, 1e-300))
+        v = np.maximum(diagonal - np.sum(dtrtrs(factor, K, lower=1)[0] ** 2, axis=0), _LEAST_VARIANCE)
         # The cavity: the same without the row's own site.
-        precision = np.maximum(1.0 / v - sites.precision, 1e-10)
+        precision = np.maximum(1.0 / v - sites.precision, 1.0 / _MAX_SITE_VARIANCE)
         centre, spread = (m / v - sites.shift) / precision, 1.0 / precision
         u = outcomes * centre / np.sqrt(1.0 + spread)
         log_cdf = log_ndtr(u)
@@ -163,7 +163,7 @@ class SuccessObjective:
         members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
         members |= {"lengthscale": np.arange(T, T + S), "mean": np.array([T + S])}
         self.prior = LogPrior(settings.priors, members, T + S + 1)
-        self.bounds = [_BOUNDS] * T + [_SCALE_BOUNDS] * S + [_MEAN_BOUNDS]
+        self.bounds = [_AMPLITUDE_BOUNDS] * T + [_SCALE_BOUNDS] * S + [_MEAN_BOUNDS]
 
     @property
     def centre(self) -> Array:

@@ -284,8 +284,9 @@ def _failures(report: Report, embed: Embed) -> str:
         f'<tr><td class="num">{n}</td><td class="text">{escape(message[:_MAX_ERROR])}</td></tr>'
         for message, n in report.errors
     )
+    rule = "" if report.rule is None else f"<p>It {escape(str(report.rule))}.</p>"
     return (
-        f"<p>{report.count('failed')} of {plural(len(report.trials), 'trial')} failed.</p>{plot}"
+        f"<p>{report.count('failed')} of {plural(len(report.trials), 'trial')} failed.</p>{rule}{plot}"
         f'<table><thead><tr><th class="num">times</th><th>message</th></tr></thead><tbody>{messages}</tbody></table>'
     )
 

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import Declared
 from addtree._optuna.inferred import Inferred
-from addtree._optuna.trials import standard_error
+from addtree._optuna.trials import standard_errors
 from addtree.errors import ConfigError, StudyError, TrialError
 from addtree.report.records import Record, State
 from addtree.report.summary import Report, build
@@ -57,7 +57,7 @@ def _record(trial: FrozenTrial, translation: Declared | Inferred, space: Space) 
     if state == "done":
         try:
             config = space.validate(_config(trial, translation))
-            value, std = trial.value, standard_error(trial)
+            value, (std,) = trial.value, standard_errors(trial, 1)
         except ConfigError as problem:
             state, error = "failed", f"its stored parameters do not fit the space: {problem}"
         except TrialError as problem:

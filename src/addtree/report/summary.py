@@ -15,6 +15,7 @@ from addtree._types import Array
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.report.effects import Contribution, Curve, Effects, Interaction
+from addtree.report.failures import FailureRule, failure_rule
 from addtree.report.format import plural
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
@@ -92,6 +93,7 @@ class Report:
     tallies   one per node of the space
     branches  per trial, the name of the branch it belongs to, for colours
     errors    the most frequent error messages, with the number of trials that failed with each
+    rule      where trials fail; None if they do not, or if nothing tells where
     learned   None if the values cannot be explained; the notes then say why
     notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
     inferred  whether the space was inferred from the trials
@@ -105,6 +107,7 @@ class Report:
     tallies: tuple[Tally, ...]
     branches: tuple[str, ...]
     errors: tuple[tuple[str, int], ...]
+    rule: FailureRule | None
     learned: Learned | None
     notes: tuple[str, ...]
     inferred: bool = False
@@ -159,6 +162,7 @@ def build(
         tallies=_tallies(Encoding(space), known, best, maximize),
         branches=_branches(space, known, learned),
         errors=tuple(messages.most_common(_MAX_ERRORS)),
+        rule=failure_rule(space, known),
         learned=learned,
         notes=tuple(notes),
     )

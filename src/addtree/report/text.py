@@ -43,7 +43,7 @@ def explain(report: Report) -> str:
         lines += _optima(report.learned.optima)
         lines += _trust(report.learned.trust)
     if report.errors:
-        lines += ["", "failures"]
+        lines += ["", "failures", *([] if report.rule is None else [f"  {report.rule}"])]
         lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
     return "\n".join(lines)
 

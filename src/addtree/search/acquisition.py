@@ -90,6 +90,25 @@ def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
     return -0.5 * u * u - _LOG_SQRT_2PI + np.log(rest), mills / rest, 1.0 / rest
 
 
+def log_success(prior_mean: float, likely: float = 0.0, caution: float = 0.0) -> Acquisition:
+    """log p for p = E[Φ(b + g)] = Φ((b + mean) / √(1 + variance)), the probability of success (see `model.success`).
+
+    Below the probability `likely`, it falls `caution` times faster in addition.
+    """
+    threshold = math.log(likely) if likely > 0.0 else -math.inf
+
+    def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        spread = 1.0 + variance
+        u = (prior_mean + mean) / np.sqrt(spread)
+        log_p = log_ndtr(u)
+        weight = np.where(log_p < threshold, 1.0 + caution, 1.0)
+        by_u = weight * np.exp(-0.5 * u * u - _LOG_SQRT_2PI - log_p)
+        total = weight * log_p - np.where(log_p < threshold, caution * threshold, 0.0)
+        return total, by_u / np.sqrt(spread), -0.5 * by_u * u / spread
+
+    return value
+
+
 def log_feasibility(low: float, high: float) -> Acquisition:
     """log P(low <= f <= high), accurate even where the probability underflows; one bound may be infinite."""
 

@@ -43,6 +43,8 @@ class Observed:
     """What has been evaluated: rows X (n x D), values y (n, lower is better), and the keys that may not be repeated.
 
     restriction  what a suggestion must agree with, if it is not free
+    failed       rows of evaluations that gave no value (k x D)
+    hints        further rows that may be good, from elsewhere
     """
 
     encoding: Encoding
@@ -50,6 +52,8 @@ class Observed:
     y: Array
     taken: set[bytes]
     restriction: Restriction | None = None
+    failed: Array | None = None
+    hints: Array | None = None
 
     @cached_property
     def ranked(self) -> Array:
@@ -73,23 +77,32 @@ def candidates(observed: Observed, settings: CandidateSettings, rng: np.random.G
     parts = [observed.encoding.sample(settings.anywhere, rng)]
     if len(best):
         parts += [near(observed.encoding, best, settings, rng), _across(observed, best, settings, rng)]
+    if observed.hints is not None:
+        parts.append(observed.hints)
     return np.concatenate(parts)
 
 
 def neglected_nodes(observed: Observed, settings: CandidateSettings, rng: np.random.Generator) -> list[int]:
     """The nodes that options open, those seen least for their share of a balanced design first; ties at random.
 
-    A node whose evaluations are all as bad as the worst of all (a failed trial counts as that) is soon left out.
+    A node whose evaluations are all as bad as the worst of all is soon left out. If they all failed, so are the nodes
+    below it.
     """
     encoding, y = observed.encoding, observed.y
+    locations = [node.location for node in encoding.space.nodes]
+    failing: list[tuple[object, ...]] = []
     found = []
     for node, share in list(enumerate(node_shares(encoding)))[1:]:
         if observed.restriction is not None and not observed.restriction.reaches(node):
             continue
         seen = encoding.inside(observed.X, node)
-        hopeless = np.sum(seen) >= settings.hopeless_after and np.all(y[seen] == np.max(y))
-        if not hopeless:
-            found.append((np.sum(seen) / share, rng.random(), node))
+        n_failed = 0 if observed.failed is None else int(np.sum(encoding.inside(observed.failed, node)))
+        n_seen = int(np.sum(seen)) + n_failed
+        hopeless = n_seen >= settings.hopeless_after and np.all(y[seen] == np.max(y))
+        if hopeless and n_failed == n_seen:
+            failing.append(locations[node])
+        if not hopeless and not any(locations[node][: len(above)] == above for above in failing):
+            found.append((n_seen / share, rng.random(), node))
     return [node for _, _, node in sorted(found)]
 
 

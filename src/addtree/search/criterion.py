@@ -88,3 +88,8 @@ class Sum:
             return np.sum(values, axis=0), np.sum(gradients, axis=0)
 
         return total
+
+
+def plus(criterion: Criterion, bonus: Criterion | None) -> Criterion:
+    """The sum of a criterion and another one, if there is another one."""
+    return criterion if bonus is None else Sum((criterion, bonus))

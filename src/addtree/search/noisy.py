@@ -23,7 +23,7 @@ from addtree.model.gp import Posterior
 from addtree.model.kernel import Rows
 from addtree.search.acquisition import lowest
 from addtree.search.candidates import Observed
-from addtree.search.criterion import Single
+from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.joint import JointSearch, improve
 
 _JITTERS = (1e-10, 1e-7, 1e-4)  # Shares of the largest variance that are added to Σ until it can be factorised.
@@ -74,11 +74,14 @@ def top_two(
     settings: TopTwo,
     search: JointSearch,
     rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next: a candidate, a point of least mean near one, or a row that was evaluated before.
 
     `observed` has the means for values (see `by_mean`). Taken rows are left out as long as others remain. None if no
     candidate satisfies the rules of the space.
+
+    bonus  what is subtracted from every value, such as the log probability of success
     """
     encoding = observed.encoding
     restriction, known = observed.restriction, observed.ranked
@@ -86,22 +89,26 @@ def top_two(
     X = encoding.feasibility.filter(encoding.snap(np.concatenate([candidates, known[: settings.repeats]])))
     if not len(X):
         return None
-    mean = posterior.predict(posterior.kernel.rows(X))[0]
-    improved = improve(Single(posterior, lowest), observed, X, -mean, search=search)
+    criterion = plus(Single(posterior, lowest), bonus)
+    improved = improve(criterion, observed, X, criterion.values(X), search=search)
     X = encoding.feasibility.filter(np.concatenate([X, improved]))
     first = {key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}
     X = X[sorted([i for key, i in first.items() if key not in observed.taken] or first.values())]
     mean, variance = posterior.predict(rows := posterior.kernel.rows(X))
-    kept = np.argsort(mean - 3.0 * np.sqrt(variance), kind="stable")[: settings.kept]
-    best = kept[best_of_draws(posterior, rows[kept], settings.draws, rng)]
+    added = np.zeros(len(X)) if bonus is None else bonus.values(X)
+    kept = np.argsort(mean - added - 3.0 * np.sqrt(variance), kind="stable")[: settings.kept]
+    best = kept[best_of_draws(posterior, rows[kept], settings.draws, rng, added[kept])]
     challengers = best[best != best[0]]
     chosen = challengers[0] if len(challengers) and rng.random() < 0.5 else best[0]
     return np.asarray(X[chosen])
 
 
-def best_of_draws(posterior: Posterior, candidates: Rows, n: int, rng: np.random.Generator) -> Index:
-    """For each of n joint draws of the function at the candidates, the position of the least value."""
+def best_of_draws(
+    posterior: Posterior, candidates: Rows, n: int, rng: np.random.Generator, bonus: Array | float = 0.0
+) -> Index:
+    """For each of n joint draws of the function at the candidates, the position of the least value minus the bonus."""
     mean, covariance = posterior.joint(candidates)
+    mean = mean - bonus
     variance, normal = np.diagonal(covariance), rng.normal(size=(n, len(mean)))
     for jitter in _JITTERS:
         try:

@@ -28,8 +28,9 @@ from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
 from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
-from addtree.search.criterion import Criterion, Single
+from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.decomposed import VertexSearch, maximize_sum
+from addtree.search.failures import Avoidance
 from addtree.search.joint import JointSearch, maximize_jointly
 from addtree.search.multiobjective import Posteriors, by_merit, joint_criterion
 from addtree.search.noisy import TopTwo, by_mean, top_two
@@ -55,6 +56,8 @@ class Policy:
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
     aim           how far below the best the lower target is, as a share of (median - best)
+    margin        how much worse than the front the reference point of several objectives is, as a share of its range
+    avoidance     how failures are avoided
     noisy         top-two Thompson sampling, and when it takes over from expected improvement
     tolerance     gain of log expected improvement below which an ascent ends, whatever the scale of y
     candidates    candidates of the joint search
@@ -69,6 +72,8 @@ class Policy:
     local_turn: int | None = 2
     neglected: bool = True
     aim: float = 0.1
+    margin: float = 1.0
+    avoidance: Avoidance = Avoidance()
     noisy: TopTwo = TopTwo()
     tolerance: float = 0.01
     candidates: CandidateSettings = CandidateSettings()
@@ -79,11 +84,15 @@ class Policy:
     def modes(self, turn: int) -> Iterator[Mode]:
         """The modes of a turn, in the order in which they are tried."""
         if self.acquisition == "logei":
-            if self.neglected and _is_triangular(turn):
+            if self.explores(turn):
                 yield Mode.NEGLECTED
             if turn % self.cycle == self.local_turn:
                 yield Mode.LOCAL
         yield Mode.EVERYWHERE
+
+    def explores(self, turn: int) -> bool:
+        """Whether a turn is that of a neglected branch."""
+        return self.neglected and _is_triangular(turn)
 
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
@@ -114,23 +123,33 @@ def check_acquisition(acquisition: str, covariance: str, *, single: bool = True)
 
 
 def suggest(
-    policy: Policy, posteriors: Posteriors, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy,
+    posteriors: Posteriors,
+    observed: Observed,
+    *,
+    turn: int,
+    rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next, or None if the search finds only rows that are taken.
 
     The posteriors know the observations, and may know rows that are still being evaluated besides.
+
+    bonus  what is added to the acquisition, such as the log probability of success
     """
     view: View = posteriors.in_turn(turn)
     criterion: Criterion
     if not posteriors.is_single:
         aim = policy.aim if policy.aims_lower(turn) else 0.0
-        criterion, observed = joint_criterion(posteriors, observed, aim), by_merit(observed, posteriors, rng)
+        criterion = joint_criterion(posteriors, observed, aim=aim, margin=policy.margin)
+        observed = by_merit(observed, posteriors, rng)
     else:
         posterior = posteriors.objectives[0]
         if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
-            return suggest_again(policy, posteriors, observed, turn=turn, rng=rng)
+            return suggest_again(policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         view = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
         criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
+    criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn):
         rows = _rows_to_score(mode, policy, observed, rng)
@@ -138,7 +157,7 @@ def suggest(
             continue
         if mode is Mode.EVERYWHERE and view.kernel.of_kind("main"):
             row, is_answer = _decomposed_row(policy, view, observed, turn, rng)
-            if is_answer:
+            if is_answer and bonus is None:
                 return row
             rows = np.concatenate([rows, row[None]])
         found = maximize_jointly(criterion, observed, rows, search=policy.joint, tolerance=tolerance)
@@ -148,17 +167,23 @@ def suggest(
 
 
 def suggest_again(
-    policy: Policy, posteriors: Posteriors, observed: Observed, *, turn: int, rng: np.random.Generator
+    policy: Policy,
+    posteriors: Posteriors,
+    observed: Observed,
+    *,
+    turn: int,
+    rng: np.random.Generator,
+    bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next if rows may be evaluated again: values are noisy, or the space is exhausted."""
     if not posteriors.is_single:
-        return suggest(policy, posteriors, replace(observed, taken=set()), turn=turn, rng=rng)
+        return suggest(policy, posteriors, replace(observed, taken=set()), turn=turn, rng=rng, bonus=bonus)
     posterior = posteriors.objectives[0]
     incumbents = by_mean(observed, posterior)
     rows = observed.conform(candidates(incumbents, policy.candidates, rng), rng)
     if posterior.kernel.of_kind("main"):
         rows = np.concatenate([rows, _decomposed_row(policy, posterior, incumbents, turn, rng)[0][None]])
-    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng)
+    return top_two(posterior, incumbents, rows, settings=policy.noisy, search=policy.joint, rng=rng, bonus=bonus)
 
 
 def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
