@@ -356,7 +356,7 @@ def test_a_study_whose_code_changes_goes_on(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING, "addtree"):
         study.optimize(after, n_trials=25)
     found = [trial for trial in study.trials if "new" in trial.params]
-    assert min(trial.value or 0.0 for trial in found) < 0.01
+    assert min(trial.value or 0.0 for trial in found) < 0.1
     assert len({tuple(trial.params.values()) for trial in found}) == 25
     assert not caplog.records  # Nothing is lost.
 
