@@ -4,8 +4,8 @@
 
 Runs `addtree` (declared), `addtree-define-by-run` and random search, unless the folder of results has their runs. For
 each mark, prints the regret of define-by-run as a multiple of the declared one's, with a 95 % bootstrap interval that
-resamples seeds within each task, in pairs. Functions with a known optimum have a table of their own: the median
-difference of log10 regret, because their regret spans many decades. Last come the milliseconds per suggestion.
+resamples seeds within each task, in pairs. A function with a known optimum has a row of its own, with the medians of
+log10 regret, because its regret spans many decades. Last come the milliseconds per suggestion.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def ratio(curves: regret.Curves, seed: int = 0) -> tuple[Array, Array]:
     return means[0] / means[1], np.quantile(totals[0] / totals[1], [0.025, 0.975], axis=0)
 
 
-def log_difference(found: Mapping[str, regret.Runs], optimum: float) -> tuple[Array, Array]:
-    """The median log10 regret of both (each: budget)."""
+def median_logs(found: Mapping[str, regret.Runs], optimum: float) -> tuple[Array, Array]:
+    """The median log10 regret of the declared space and of define-by-run code (each: budget)."""
     logs = [
         np.log10(np.maximum(np.minimum.accumulate(found[method].values, axis=1) - optimum, FLOOR))
         for method in (DECLARED, DEFINED)
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = with_data(tasks.matching(given.tasks))
     runs = plan(names, (DECLARED, DEFINED, BASELINE), range(given.seeds), given.budget, given.out)
     failed = [f"{run.task} {run.method} {run.seed}: {error}" for run, _, _, error in execute(runs, given.jobs) if error]
-    print(*failed, sep="\n", file=sys.stderr)
+    for line in failed:
+        print(line, file=sys.stderr)
     found = regret.read(given.out, given.budget)
     print_tables({task: found[task] for task in names if task in found}, given.budget)
     return int(bool(failed))
@@ -83,7 +84,7 @@ def print_tables(found: regret.ByTask, budget: int) -> None:
         cells = [f"{means[m - 1]:.2f} ({ends[0, m - 1]:.2f}–{ends[1, m - 1]:.2f})" for m in marks]
         print(f"| ratio, {len(curves)} tasks | " + " | ".join(cells) + " |")
     for task in found.keys() - real.keys():
-        declared, defined = log_difference(found[task], tasks.reference(task) or 0.0)
+        declared, defined = median_logs(found[task], tasks.reference(task) or 0.0)
         cells = [f"{declared[m - 1]:.1f} / {defined[m - 1]:.1f}" for m in marks]
         print(f"| {task}, log10, declared / define-by-run | " + " | ".join(cells) + " |")
     for method in (DECLARED, DEFINED):

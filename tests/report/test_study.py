@@ -40,9 +40,8 @@ def test_a_define_by_run_study_keeps_its_own_values() -> None:
     assert report.best is not None
     assert report.best.config == study.best_params
     assert report.best.seconds is not None
-    layers = report.space.variables["layers"]
-    assert isinstance(layers, at.Choice)
-    assert layers.labels == (1, 2, 3)
+    u1, u2 = at.Space(u1=at.Real(0, 1)), at.Space(u2=at.Real(0, 1))
+    assert report.space.variables["layers"] == at.Integer(1, 3, opens={(2, 3): u1, (3, 3): u2})
     assert report.space.variables["kind"] == at.Categorical(["relu", None, True])
     assert report.learned is not None
     assert set(report.learned.curves) == {"layers", "kind", "width", "rate", "u0", "u1", "u2"}

@@ -284,22 +284,23 @@ def _can_be_gate(domain: Parameter) -> bool:
 
 def _covering(present: BaseDistribution, seen: Sequence[tuple[BaseDistribution, Any]]) -> BaseDistribution:
     """The present distribution of a parameter, with the values that it had in earlier trials."""
+    before = [(d, value) for d, value in seen if d != present]
     if isinstance(present, (FloatDistribution, IntDistribution)):
-        values = [v for d, v in seen if not isinstance(d, CategoricalDistribution) and not _contains(present, v)]
-        return extended(present, values) if values else present
-    assert isinstance(present, CategoricalDistribution)
-    choices = list(present.choices)
-    for d, value in seen:
-        if isinstance(d, CategoricalDistribution) and not _contains(CategoricalDistribution(choices), value):
-            choices.append(value)
-    return present if len(choices) == len(present.choices) else CategoricalDistribution(choices)
+        numbers = [value for d, value in before if not isinstance(d, CategoricalDistribution)]
+        outside = [value for value in numbers if not present.low <= value <= present.high]
+        return extended(present, outside) if outside else present
+    categories = {repr(value): value for d, value in before if isinstance(d, CategoricalDistribution)}
+    removed = [value for value in categories.values() if not _has_category(present, value)]
+    choices = present.choices if isinstance(present, CategoricalDistribution) else ()
+    return CategoricalDistribution([*choices, *removed]) if removed else present
 
 
-def _contains(d: BaseDistribution, value: Any) -> bool:
+def _has_category(d: BaseDistribution, value: Any) -> bool:
     try:
-        return bool(d._contains(d.to_internal_repr(value)))
+        d.to_internal_repr(value)
     except ValueError:
         return False
+    return True
 
 
 def _opening(structure: Structure) -> set[str]:

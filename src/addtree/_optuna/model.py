@@ -100,7 +100,9 @@ class StudyModel:
         encoding = space.encoding
         size, most = DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup
         if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
-            n_initial, self._startup = 1, StartupDesign(encoding, min(size, n_startup), most)
+            # It takes a few trials to see that a range is dynamic, and they are not part of the design.
+            rows = n_startup if self.translation.dynamic else min(size, n_startup)
+            n_initial, self._startup = 1, StartupDesign(encoding, rows, most)
         else:
             n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
         options = self._goals.options(self._settings.noise)

@@ -39,10 +39,10 @@ class AddTreeSampler(BaseSampler):
 
     space             the space if it is known; else it is inferred from the trials seen so far
     seed              an int makes a study reproducible (with one worker, in the same order); None draws a seed
-    n_startup_trials  the number of trials that explore the space before the model is used, or fewer if the space is
-                      small. Up to three times that number, every other trial then tries a value that no trial has
-                      tried yet. A declared space uses the initial design of `Optimizer`, at most three times that long,
-                      and one worker then gets the same configurations as from `Optimizer`
+    n_startup_trials  the number of trials that explore the space before the model is used, but no more than the initial
+                      design of `Optimizer` has. Up to three times that number, every other trial then tries a value
+                      that no trial has tried yet. A declared space uses the initial design of `Optimizer`, at most
+                      three times that long, and one worker then gets the same configurations as from `Optimizer`
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped

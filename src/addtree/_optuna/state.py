@@ -133,8 +133,9 @@ class StudyState:
                 continue
             # A position in a dynamic range is not a float: it may decode to an integer.
             is_inside = isinstance(value, float) and domain.low < value < domain.high
-            is_old = value in self.history.counts.get(name, {})  # The internal representation of a float is itself.
-            if is_inside and not is_old and all(t.params.get(name) != value for t in self.history.unfinished):
+            # The internal representation of a float is itself.
+            is_new = is_inside and value not in self.history.counts.get(name, {})
+            if is_new and all(t.params.get(name) != value for t in self.history.unfinished):
                 return False
         return True
 
