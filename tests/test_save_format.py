@@ -197,6 +197,7 @@ def trial(**changes):
         ({"seed": True}, "seed"),
         ({"run": 3}, "run: it must be a string or null"),
         ({"maximize": 0}, "maximize: it must be true or false"),
+        ({"noise": math.inf}, "noise"),
         ({"noise": {"value": math.inf}}, "noise"),
         ({"noise": {"value": 10**400}}, "noise"),
         ({"noise": {"value": -1e-9}}, "noise"),

@@ -197,11 +197,12 @@ class Goals:
 
     def to_dict(self) -> dict[str, Any]:
         """The goals for JSON, in the form of the arguments of `Optimizer`."""
+        noise = {name: float(std) for name, std in self.noise.items()}
         return {
             "maximize": not self.named and self.objectives[0].maximize,
             "objectives": {o.name: _DIRECTIONS[o.maximize] for o in self.objectives} if self.named else None,
             "constraints": {c.name: [_or_none(c.low), _or_none(c.high)] for c in self.constraints},
-            "noise": {name: float(std) for name, std in self.noise.items()},
+            "noise": noise.get(VALUE) if self.is_single and not self.named else noise,
             "reference_point": None if self.reference is None else dict(self.reference),
         }
 

@@ -69,7 +69,10 @@ STATE_FIELDS = {
     "covariance": _TEXT,
     "acquisition": _TEXT,
     "inference": _TEXT,
-    "noise": _by_name("finite numbers, zero or more", lambda v: _is_finite(v) and v >= 0),
+    "noise": Field(
+        "a number, zero or more, an object of such numbers, or null",
+        lambda v: all(_NOT_NEGATIVE.accepts(std) for std in (v.values() if isinstance(v, dict) else [v])),
+    ),
     "reference_point": _OBJECT_OR_NULL,
     "n_initial": _whole(1, MAX_COUNT),
     "initial": _list_of("objects", _OBJECT.accepts),

@@ -55,8 +55,8 @@ class Optimizer:
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it; with
                  several objectives or constraints, a dict by name
     reference_point
-                 with several objectives, the worst values that are of interest, a dict by name; by default slightly
-                 worse than the front
+                 with several objectives, the worst values that are of interest, a dict by name; by default, worse than
+                 the front by its range
     n_initial    size of the initial design; by default enough to see every option. With a history, only some of its
                  rows are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or

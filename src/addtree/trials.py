@@ -117,11 +117,8 @@ class Trial:
         return hash((self.run, self.id))
 
     def __repr__(self) -> str:
-        told = (
-            f"value={self.value!r}"
-            if self._objectives == (VALUE,) and len(self._values) < 2
-            else f"values={self.values!r}"
-        )
+        is_plain = self._objectives == (VALUE,) and self._values.keys() <= {VALUE}
+        told = f"value={self.value!r}" if is_plain else f"values={self.values!r}"
         return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, {told})"
 
 
@@ -193,13 +190,12 @@ class TrialLog:
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Record the values of a pending trial, or None if it failed; it also failed if one is NaN or infinite."""
-        for name, value in (values or {}).items():
-            if not math.isfinite(value):
-                _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, name, value)
-                values = None
-        told = replace(trial, state="failed") if values is None else replace(trial, state="done", _values=values)
-        told = replace(told, _stds=stds or {}) if values is not None else told
-        told = replace(told, evaluation=evaluation or Evaluation())
+        wild = [(name, value) for name, value in (values or {}).items() if not math.isfinite(value)]
+        if wild:
+            _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, *wild[0])
+        told = replace(trial, state="failed", evaluation=evaluation or Evaluation())
+        if values is not None and not wild:
+            told = replace(told, state="done", _values=values, _stds=stds or {})
         _log.debug(
             "trial %d is %s: %r, duration %r s, %r", told.id, told.state, told.values, told.duration, told.config
         )

@@ -11,7 +11,17 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree import Integer, Space
-from addtree._optuna.trials import LOST, Scoring, TrialHistory, is_feasible, objective_value, publish, published
+from addtree._optuna.trials import (
+    LOST,
+    StudyGoals,
+    TrialHistory,
+    is_feasible,
+    objective_values,
+    publish,
+    published,
+    standard_errors,
+)
+from addtree.errors import OptionError, TrialError
 from addtree.optuna import AddTreeSampler
 
 UNIT = FloatDistribution(0, 1)
@@ -199,34 +209,56 @@ def test_a_suggestion_that_is_being_written_is_empty() -> None:
 
 def test_the_value_of_each_state() -> None:
     pruned = finished(state=TrialState.PRUNED, value=None, intermediate_values={0: 1.0, 5: 3.0, 2: 2.0})
-    assert objective_value(finished(value=2.0)) == 2.0
-    assert objective_value(pruned) == 3.0
-    assert objective_value(finished(state=TrialState.PRUNED, value=None)) is None
-    assert objective_value(finished(state=TrialState.PRUNED, value=None, intermediate_values={0: float("nan")})) is None
-    assert objective_value(finished(state=TrialState.FAIL, value=None)) is None
+    assert objective_values(finished(value=2.0)) == [2.0]
+    assert objective_values(finished(value=None, values=[2.0, 1.0])) == [2.0, 1.0]
+    assert objective_values(pruned) == [3.0]
+    assert objective_values(finished(state=TrialState.PRUNED, value=None)) is None
+    assert (
+        objective_values(finished(state=TrialState.PRUNED, value=None, intermediate_values={0: float("nan")})) is None
+    )
+    assert objective_values(finished(state=TrialState.FAIL, value=None)) is None
 
 
-def test_a_feasible_trial_scores_its_value() -> None:
+def test_one_value_is_told_as_it_is() -> None:
     assert is_feasible(infeasible(0.0))
-    assert Scoring(1.0).score(finished(value=2.0)) == 2.0
-    assert Scoring(-1.0).score(finished(value=2.0)) == -2.0
-    assert Scoring(1.0).score(finished(state=TrialState.FAIL, value=None)) is None
+    goals = StudyGoals((True,))
+    assert goals.told(finished(value=2.0), {}) == 2.0
+    assert goals.told(finished(state=TrialState.FAIL, value=None), {}) is None
+    assert goals.options(0.5) == {"maximize": True, "noise": 0.5}
 
 
-def test_without_a_feasible_trial_the_violation_is_the_score() -> None:
-    assert Scoring(-1.0).score(infeasible(0.25, value=9.0)) == 0.25
-    assert Scoring(1.0).score(infeasible(float("inf"))) is None
+def test_several_values_and_constraints_are_told_by_name() -> None:
+    trials = [
+        finished(value=None, values=[1.0, 2.0], constraints={"b": 3.0, "a": -1.0}),
+        finished(value=None, values=[4.0, 5.0], constraints={"b": float("inf"), "a": float("-inf")}),
+        finished(value=None, values=[6.0, 7.0]),
+    ]
+    goals = StudyGoals((False, True)).including(trials)
+    assert goals.options({1: 0.5}) == {
+        "objectives": {"objective 0": "min", "objective 1": "max"},
+        "constraints": {"constraint a": 0.0, "constraint b": 0.0},
+        "noise": {"objective 1": 0.5},
+    }
+    told = [goals.told(trial, {"a": -2.0}) for trial in trials]
+    names = ("objective 0", "objective 1", "constraint a", "constraint b")
+    rows = [(1.0, 2.0, -1.0, 3.0), (4.0, 5.0, -2.0, 1e300), (6.0, 7.0, -2.0, 0.0)]
+    assert told == [dict(zip(names, row, strict=True)) for row in rows]
+    assert goals.told(finished(state=TrialState.FAIL, value=None), {}) is None
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_infeasible_trials_are_worse_than_every_feasible_one(sign: float) -> None:
-    values = [2.0, -1.0, 5.0]
-    scoring = Scoring(sign).including([finished(value=value) for value in values[:2]])
-    scoring = scoring.including([finished(value=values[2]), infeasible(3.0, value=-1e9 * sign)])
-    worst = max(sign * value for value in values)
-    scores = [scoring.score(infeasible(violation)) for violation in (0.1, 1.0, 100.0, float("inf"))]
-    assert all(score is not None and score > worst for score in scores)
-    assert scores == sorted(scores, key=float)  # type: ignore[arg-type]
+@pytest.mark.parametrize("noise", [0.1, {2: 0.1}, {"a": 0.1}])
+def test_noise_of_several_objectives_is_by_number(noise: Any) -> None:
+    with pytest.raises(OptionError, match=r"by the numbers of the 2 objectives, such as \{0: 0.1\}"):
+        StudyGoals((False, False)).options(noise)
+
+
+def test_standard_errors_of_several_values_are_a_list() -> None:
+    assert standard_errors(finished(user_attrs={"addtree:std": 0.1}), 1) == [0.1]
+    assert standard_errors(finished(), 2) == [None, None]
+    assert standard_errors(finished(user_attrs={"addtree:std": [0.1, None]}), 2) == [0.1, None]
+    for wrong in (0.1, [0.1], [0.1, -1.0]):
+        with pytest.raises(TrialError, match="'addtree:std' of trial"):
+            standard_errors(finished(user_attrs={"addtree:std": wrong}), 2)
 
 
 @pytest.mark.parametrize("space", [Space(k=Integer(10**17, 10**17 + 5)), None])

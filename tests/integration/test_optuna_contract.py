@@ -1,8 +1,4 @@
-"""Optuna's own tests for samplers.
-
-AddTreeSampler has one objective, so `MultiObjectiveSamplerTestCase` does not apply. `SingleOnlySamplerTestCase` asserts
-that several objectives raise a clear error.
-"""
+"""Optuna's own tests for samplers."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Callable
 import optuna
 import pytest
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 
 from addtree import Categorical, Space
 from addtree.optuna import AddTreeSampler
@@ -22,7 +18,7 @@ def _quiet() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class TestAfterStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestAfterStartup(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
     """The model is used from the first trial on."""
 
     @pytest.fixture
@@ -30,7 +26,7 @@ class TestAfterStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnly
         return lambda: AddTreeSampler(seed=0, n_startup_trials=0)
 
 
-class TestDuringStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestDuringStartup(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
     """The model is not used yet."""
 
     @pytest.fixture
@@ -38,7 +34,7 @@ class TestDuringStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnl
         return lambda: AddTreeSampler(seed=0)
 
 
-class TestWithAnUnrelatedSpace(BasicSamplerTestCase, SingleOnlySamplerTestCase):
+class TestWithAnUnrelatedSpace(BasicSamplerTestCase, MultiObjectiveSamplerTestCase):
     """The declared space has none of the suggested parameters. They are drawn at random, and nothing fails."""
 
     @pytest.fixture

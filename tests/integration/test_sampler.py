@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import IntDistribution
@@ -19,7 +20,10 @@ from optuna.trial import TrialState
 from addtree import AddTreeError, Categorical, Choice, Integer, Optimizer, Real, Space
 from addtree.optuna import AddTreeSampler
 from addtree.problems import synthetic
+from addtree.search.hypervolume import hypervolumes
 from benchmarks.sampler import DYNAMIC, define_by_run, dynamic_values, interval
+
+TWO_BRANCHES = Space(x=Real(0, 1), m=Choice(a=Space(y=Real(0, 1)), b=Space(z=Real(0, 1))))
 
 
 @pytest.fixture(autouse=True)
@@ -350,10 +354,60 @@ def test_a_study_whose_code_changes_goes_on(caplog: pytest.LogCaptureFixture) ->
     assert "'x' outside of its present range" in messages[0]
 
 
-def test_several_objectives_are_refused() -> None:
-    study = optuna.create_study(directions=["minimize", "minimize"], sampler=AddTreeSampler())
+def two_objectives(trial: optuna.Trial) -> tuple[float, float]:
+    x = trial.suggest_float("x", 0, 1)
+    if trial.suggest_categorical("m", ["a", "b"]) == "a":
+        y = trial.suggest_float("y", 0, 1)
+        return x**2 + y**2, (x - 1) ** 2 + (y - 0.5) ** 2
+    z = trial.suggest_float("z", 0, 1)
+    return x**2 + z**2 + 0.05, (x - 1) ** 2 + (z - 1) ** 2
+
+
+@pytest.mark.parametrize("space", [None, TWO_BRANCHES])
+def test_two_directions_find_a_front(space: Space | None) -> None:
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=AddTreeSampler(space, seed=0))
+    study.optimize(two_objectives, n_trials=25)
+    assert len(study.best_trials) >= 8
+    volume = hypervolumes(np.array([trial.values for trial in study.trials]), np.array([2.0, 2.0]))[-1]
+    assert volume > 3.1
+
+
+def test_sample_relative_with_two_directions() -> None:
+    """The suggestion is that of an optimizer with these objectives that was told the same trials."""
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    rng = np.random.default_rng(0)
+    distributions = {
+        "x": optuna.distributions.FloatDistribution(0, 1),
+        "m": optuna.distributions.CategoricalDistribution(["a", "b"]),
+        "y": optuna.distributions.FloatDistribution(0, 1),
+        "z": optuna.distributions.FloatDistribution(0, 1),
+    }
+    optimizer = Optimizer(TWO_BRANCHES, seed=3, objectives={"f": "min", "g": "max"}, constraints={"c": 0.0})
+    for _ in range(15):
+        config = TWO_BRANCHES.sample(rng)
+        f, g, c = config["x"], config["x"] ** 2 + config.get("z", 0.0), 0.2 - config["x"]
+        own = {name: distributions[name] for name in config}
+        study.add_trial(optuna.create_trial(params=config, distributions=own, values=[f, g], constraints={"c": c}))
+        optimizer.tell(config, {"f": f, "g": g, "c": c})
+    sampler = AddTreeSampler(TWO_BRANCHES, seed=3)
+    running = study.ask()
+    trial = study._storage.get_trial(running._trial_id)
+    search_space = sampler.infer_relative_search_space(study, trial)
+    assert sampler.sample_relative(study, trial, search_space) == optimizer.suggest(16)
+
+
+def test_constraints_and_two_directions_together() -> None:
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        values = two_objectives(trial)
+        trial.set_constraint("x", 0.4 - trial.params["x"])
+        return values
+
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=AddTreeSampler(seed=0))
+    study.optimize(objective, n_trials=25)
+    late = [trial for trial in study.trials[15:] if trial.params["x"] >= 0.4]
+    assert len(late) >= 7
     with pytest.raises(ValueError, match="multi-objective"):
-        study.optimize(lambda t: (t.suggest_float("x", 0, 1), 0.0), n_trials=1)
+        study.sampler.recommend(study)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("wrong", [{"space": "x"}, {"n_startup_trials": -1}])

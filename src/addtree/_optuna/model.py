@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,14 +17,12 @@ from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
 from addtree._optuna.trials import (
-    Scoring,
+    StudyGoals,
     TrialHistory,
     exact_params,
     fixed_params,
     is_feasible,
-    objective_value,
     published,
-    standard_error,
     suggested_positions,
 )
 from addtree.errors import ConfigError, TrialError
@@ -46,7 +45,7 @@ class Settings:
     seed              the seed of every random number
     n_startup_trials  the number of trials before the model is used
     initial           the initial configurations, in the values of trials
-    noise             the standard deviation of repeated evaluations; None to learn it
+    noise             the standard deviation of repeated evaluations; None to learn it; by number for several objectives
     history           earlier studies, in the values of trials; pairs have the direction of the study
     """
 
@@ -54,21 +53,21 @@ class Settings:
     seed: int
     n_startup_trials: int
     initial: tuple[dict[str, Any], ...] = ()
-    noise: float | None = None
+    noise: float | Mapping[int, float] | None = None
     history: tuple[Any, ...] = ()
 
-    def tasks(self, sign: float) -> tuple[Task, ...]:
-        """The earlier studies of a study with this sign."""
-        return read_history(self.history, maximize=sign < 0)
+    def tasks(self, *, maximize: bool) -> tuple[Task, ...]:
+        """The earlier studies of a study with this direction."""
+        return read_history(self.history, maximize=maximize)
 
 
 class StudyModel:
     """Suggests configurations for a study. It exists as soon as there is a translation with at least one parameter."""
 
-    def __init__(self, translation: Translation, history: TrialHistory, settings: Settings, *, sign: float) -> None:
+    def __init__(self, translation: Translation, history: TrialHistory, settings: Settings, goals: StudyGoals) -> None:
         self.translation = translation
         self._history, self._settings = history, settings
-        self._sign = sign
+        self._goals = goals
         self._warned = False
         self._restart()
 
@@ -89,15 +88,13 @@ class StudyModel:
             n_initial, n_design = 1, n_startup
         else:
             n_initial, n_design = min(DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup), 0
-        settings = self._settings
-        read = settings.tasks(self._sign)
-        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
-        self._optimizer = Optimizer(
-            space, seed=settings.seed, noise=settings.noise, n_initial=max(n_initial, 1), history=tasks
-        )
+        options = self._goals.options(self._settings.noise)
+        read = self._settings.tasks(maximize=self._goals.maximize[0])
+        options["history"] = [Task(tuple(map(self.translation.values, t.configs)), t.values) for t in read]
+        self._optimizer = Optimizer(space, seed=self._settings.seed, n_initial=max(n_initial, 1), **options)
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
         self._startup = StartupDesign(encoding, n_design)
-        self._scoring = Scoring(self._sign)
+        self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -106,13 +103,11 @@ class StudyModel:
         """Tell the optimizer about the trials that were read since the last time, by number."""
         finished = self._history.finished
         new = finished[self._n_told :]
-        first_feasible = self._scoring.feasible is None and any(
-            is_feasible(trial) and objective_value(trial) is not None for trial in new
-        )
-        if first_feasible and self._n_told:  # The scores told so far were violations, which are on another scale.
+        goals = self._goals.including(new)
+        if goals != self._goals:  # Every trial has to be told again, with the constraints that are new.
+            self._goals = goals
             self._restart()
             new = finished
-        self._scoring = self._scoring.including(new)
         self._n_told = len(finished)
         for trial in sorted(new, key=lambda trial: trial.number):
             config = self._config(trial, exact_params(trial))
@@ -121,13 +116,15 @@ class StudyModel:
                 self._startup.add(config)
 
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
-        """Tell the optimizer what a finished trial is worth."""
-        score, feasible, std = self._scoring.score(trial), is_feasible(trial), None
-        if feasible:  # The score of another trial is not its value.
-            with suppress(TrialError):  # The sampler raised this error when the trial ended.
-                std = standard_error(trial)
-        told = self._optimizer.tell(config, score, std=std, failed=score is None)
-        if feasible and told.state == "done" and trial.state == TrialState.COMPLETE:
+        """Tell the optimizer about a finished trial."""
+        value, std = self._goals.told(trial, self._least), None
+        for name, constraint in trial.constraints.items():
+            if math.isfinite(constraint):
+                self._least[name] = min(self._least.get(name, 0.0), constraint)
+        with suppress(TrialError):  # The sampler raised this error when the trial ended.
+            std = self._goals.stds(trial)
+        told = self._optimizer.tell(config, value, std=std, failed=value is None)
+        if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import copy
 import math
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
-from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_error
+from addtree._optuna.trials import fixed_by_wrapper, fixed_params, publish, standard_errors
 from addtree._types import Config
 from addtree.errors import OptionError
 from addtree.model.specification import Specification
@@ -43,15 +43,17 @@ class AddTreeSampler(BaseSampler):
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
-                      value, None to learn it. Under noise, the same parameters may be suggested again
+                      value, None to learn it. Under noise, the same parameters may be suggested again. With several
+                      objectives, a dict by their numbers: {0: 0.1}
     history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
                       configuration of each is evaluated first, and the rest counts as soon as the trials show a space
 
-    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. An infeasible trial
-    counts as worse than every feasible value that was known when it was read: the larger the sum of its violations, the
-    worse. Until there is a feasible trial, the sampler minimises the sum of the violations. The trials that other
+    A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
+    maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
+
+    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. The trials that other
     workers run are taken into account. A trial may carry the standard error of its value as the user attribute
-    "addtree:std".
+    "addtree:std", or a list of them.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -72,7 +74,7 @@ class AddTreeSampler(BaseSampler):
         seed: int | None = None,
         n_startup_trials: int = 10,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
-        noise: float | None = None,
+        noise: float | Mapping[int, float] | None = None,
         initial: Sequence[Config] = (),
         history: Sequence[Any] = (),
     ) -> None:
@@ -83,7 +85,8 @@ class AddTreeSampler(BaseSampler):
         if seed is not None and seed < 0:
             raise OptionError(f"seed={seed!r} must be zero or more")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        Specification(noise=noise)  # raises if the noise is impossible
+        for std in noise.values() if isinstance(noise, Mapping) else (noise,):
+            Specification(noise=std)  # raises if the noise is impossible
         settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
         self._settings = replace(settings, history=check_history(history))
         self._constraints_func = constraints_func
@@ -108,7 +111,6 @@ class AddTreeSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Every parameter that was declared or seen so far."""
-        self._raise_error_if_multi_objective(study)
         with self._lock:
             model = self._state_for(study, trial).model
             return {} if model is None else dict(model.translation.distributions)
@@ -117,7 +119,6 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The parameters that are active in the suggested configuration."""
-        self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             initial = state.initial.take(study, trial)
@@ -151,7 +152,6 @@ class AddTreeSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A value for a parameter that was not suggested, or was suggested outside of its range in this trial."""
-        self._raise_error_if_multi_objective(study)
         with self._lock:
             state = self._state_for(study, trial)
             if param_name not in state.suggestions.get(trial.number, {}):
@@ -165,7 +165,7 @@ class AddTreeSampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Evaluate the constraints and store them with the trial. An impossible standard error raises."""
-        standard_error(trial)
+        standard_errors(trial, len(study.directions))
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
         constraints = [float(constraint) for constraint in self._constraints_func(trial)]

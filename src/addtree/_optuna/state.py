@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from addtree._history import best_configs
@@ -19,7 +19,7 @@ from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
-from addtree._optuna.trials import TrialHistory, exact_params
+from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
 from addtree.space.parameters import Real
 from addtree.space.space import Space
 
@@ -41,11 +41,11 @@ class StudyState:
     def __init__(self, study: Study, settings: Settings) -> None:
         self._storage, self._study_id = study._storage, study._study_id
         self._settings = settings
-        self._sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0  # The model minimises.
+        self._goals = StudyGoals.of(study)
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
         # The portfolio of `Optimizer` needs a space. Without one, the best of each earlier study takes its place.
-        best = best_configs(settings.tasks(self._sign)) if settings.space is None else ()
+        best = best_configs(settings.tasks(maximize=self._goals.maximize[0])) if settings.space is None else ()
         self.initial = InitialConfigs((*settings.initial, *best))
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
@@ -76,7 +76,7 @@ class StudyState:
         if translation is None or not translation.space.variables:
             self.model = None
         elif self.model is None:
-            self.model = StudyModel(translation, self.history, self._settings, sign=self._sign)
+            self.model = StudyModel(translation, self.history, self._settings, self._goals)
         else:
             self.model.retranslate(translation)
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from optuna.samplers import PartialFixedSampler
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._goals import checked_std
 from addtree._numbers import MAX_EXACT, as_float, is_whole
 from addtree._optuna.ranges import decodes_to, suggested_position
-from addtree.errors import TrialError
-from addtree.trials import checked_std
+from addtree.errors import OptionError, TrialError
 
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""
 
 STD = "addtree:std"
-"""User attribute of a trial: the standard error of its value, if that is known."""
+"""User attribute of a trial: the standard error of its value, if that is known; with several values, a list."""
 
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
+_LARGEST = 1e300  # An infinite constraint counts as this.
 _PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
 
 
@@ -107,20 +108,25 @@ def is_informative(trial: FrozenTrial) -> bool:
     return bool(trial.params) and not trial.system_attrs.get(LOST)
 
 
-def objective_value(trial: FrozenTrial) -> float | None:
-    """The value of a complete trial, or the last intermediate value of a pruned one; None if it has none."""
+def objective_values(trial: FrozenTrial) -> list[float] | None:
+    """The values of a complete trial, or the last intermediate value of a pruned one; None if it has none."""
     if trial.state == TrialState.COMPLETE:
-        return trial.value
+        return list(trial.values)
     if trial.state == TrialState.PRUNED and trial.intermediate_values:
         value = trial.intermediate_values[max(trial.intermediate_values)]
-        return value if math.isfinite(value) else None
+        return [value] if math.isfinite(value) else None
     return None
 
 
-def standard_error(trial: FrozenTrial) -> float | None:
-    """The standard error of a trial's value, or a TrialError if the trial has one that is impossible."""
+def standard_errors(trial: FrozenTrial, n: int) -> list[float | None]:
+    """The standard errors of a trial's n values, or a TrialError if the trial has some that are impossible."""
+    given = trial.user_attrs.get(STD)
     try:
-        return checked_std(trial.user_attrs.get(STD))
+        if n == 1 or given is None:
+            return [checked_std(given)] * n
+        if not isinstance(given, (list, tuple)) or len(given) != n:
+            raise TrialError(f"std={given!r} must be a list with the standard errors of {n} values")
+        return [checked_std(std) for std in given]
     except TrialError as error:
         raise TrialError(f"user attribute {STD!r} of trial {trial.number}: {error}") from None
 
@@ -131,37 +137,75 @@ def is_feasible(trial: FrozenTrial) -> bool:
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """Turns the value and the constraints of a trial into one number to minimise.
+class StudyGoals:
+    """What a study looks for, in the words of `Optimizer`.
 
-    sign      1.0 if the study minimises, -1.0 if it maximises
-    feasible  the least and the largest score of the feasible trials known so far; None if there is none
+    maximize     for each objective, whether it is maximised
+    constraints  the names of the constraints that trials have shown; each must be at most zero
     """
 
-    sign: float
-    feasible: tuple[float, float] | None = None
+    maximize: tuple[bool, ...]
+    constraints: tuple[str, ...] = ()
 
-    def including(self, trials: Sequence[FrozenTrial]) -> Scoring:
-        """The same scoring with further trials known."""
-        scores = [self.sign * v for t in trials if (v := objective_value(t)) is not None and is_feasible(t)]
-        known = [*(self.feasible or ()), *scores]
-        return replace(self, feasible=(min(known), max(known)) if known else None)
+    @classmethod
+    def of(cls, study: Study) -> StudyGoals:
+        """The objectives of a study, without constraints."""
+        return cls(tuple(direction == StudyDirection.MAXIMIZE for direction in study.directions))
 
-    def score(self, trial: FrozenTrial) -> float | None:
-        """The number to minimise; None for a failure.
+    @property
+    def is_single(self) -> bool:
+        """Whether a trial has one value and no constraint."""
+        return len(self.maximize) == 1 and not self.constraints
 
-        An infeasible trial is worse than every feasible one, and the more it violates the constraints, the worse. As
-        long as there is no feasible trial, the violation itself is the score.
+    def including(self, trials: Sequence[FrozenTrial]) -> StudyGoals:
+        """The same with the constraints of further trials. They are sorted, so that all workers agree."""
+        shown = {name for trial in trials if objective_values(trial) is not None for name in trial.constraints}
+        return replace(self, constraints=tuple(sorted({*self.constraints, *shown})))
+
+    def options(self, noise: Any) -> dict[str, Any]:
+        """The arguments of an `Optimizer`. Declared noise is that of the only objective, or a dict by number."""
+        declared = noise if isinstance(noise, Mapping) else {0: noise}
+        is_ambiguous = not isinstance(noise, Mapping) and noise is not None and len(self.maximize) > 1
+        if is_ambiguous or not declared.keys() <= set(range(len(self.maximize))):
+            raise OptionError(
+                f"noise={noise!r} must give standard deviations by the numbers of the {len(self.maximize)} objectives, "
+                "such as {0: 0.1}"
+            )
+        if self.is_single:
+            return {"maximize": self.maximize[0], "noise": declared.get(0)}
+        return {
+            "objectives": {_objective(k): "max" if maximize else "min" for k, maximize in enumerate(self.maximize)},
+            "constraints": {_constraint(name): 0.0 for name in self.constraints},
+            "noise": {_objective(k): std for k, std in declared.items()},
+        }
+
+    def told(self, trial: FrozenTrial, least: Mapping[str, float]) -> float | dict[str, float] | None:
+        """What the optimizer is told about a trial; None for a failure.
+
+        A trial that lacks a constraint keeps it as well as the best trial so far, whose constraint is in `least`.
         """
-        value = objective_value(trial)
-        if value is None or is_feasible(trial):
-            return None if value is None else self.sign * value
-        violation = sum(constraint for constraint in trial.constraints.values() if constraint > 0)
-        if self.feasible is None:
-            return violation if math.isfinite(violation) else None
-        best, worst = self.feasible
-        share = violation / (1.0 + violation) if math.isfinite(violation) else 1.0
-        return worst + (worst - best or abs(worst) or 1.0) * share
+        values = objective_values(trial)
+        if values is None or self.is_single:
+            return None if values is None else values[0]
+        found = {_objective(k): value for k, value in enumerate(values)}
+        for name in self.constraints:
+            best = least.get(name, 0.0)
+            constraint = trial.constraints.get(name, best)
+            found[_constraint(name)] = min(constraint, _LARGEST) if constraint > -math.inf else best
+        return found
+
+    def stds(self, trial: FrozenTrial) -> float | dict[str, float | None] | None:
+        """The standard errors that the optimizer is told with the values of a trial, or a TrialError."""
+        errors = standard_errors(trial, len(self.maximize))
+        return errors[0] if self.is_single else {_objective(k): std for k, std in enumerate(errors)}
+
+
+def _objective(number: int) -> str:
+    return f"objective {number}"
+
+
+def _constraint(name: str) -> str:
+    return f"constraint {name}"
 
 
 # ---------------------------------------------------------------------- what is new

@@ -23,13 +23,12 @@ from addtree.search.acquisition import Acquisition, log_expected_improvement, lo
 from addtree.search.candidates import Observed
 from addtree.search.criterion import Criterion, Joint, Single, Sum
 from addtree.search.hypervolume import (
-    domination_ranks,
+    domination_counts,
     is_nondominated,
     log_expected_hypervolume_improvement,
     reference_point,
 )
 
-_MARGIN = 1.0  # The reference point is worse than the front by this share of its range.
 _ROUNDING = 1e-6  # A mean beyond a bound by this much, in units of the spread of the values, is on the bound.
 
 
@@ -87,14 +86,14 @@ def _means_at(posterior: Posterior, X: Array) -> Array:
 def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generator) -> Observed:
     """The same observations with their ranks for values, best first.
 
-    Feasible ones come first, those of the front in random order, then those of the front of the rest, and so on. Then
-    come the infeasible ones, by their violation. The worst of all keep their value in common: see `neglected_nodes`.
+    Feasible ones come first, those of the front in random order, then the others by how many dominate them. Then come
+    the infeasible ones, by their violation. The worst of all keep their value in common: see `neglected_nodes`.
     """
     violations = posteriors.violations(observed.X)
     losses = posteriors.losses(observed.X)
     ranks = np.zeros(len(losses))
     feasible = violations == 0.0
-    ranks[feasible] = domination_ranks(losses[feasible])
+    ranks[feasible] = domination_counts(losses[feasible])
     order = np.lexsort([rng.random(len(ranks)), ranks, violations])
     merit = np.empty(len(order))
     merit[order] = np.arange(len(order))
@@ -103,28 +102,29 @@ def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generato
     return replace(observed, y=merit)
 
 
-def joint_criterion(posteriors: Posteriors, observed: Observed, aim: float) -> Criterion:
+def joint_criterion(posteriors: Posteriors, observed: Observed, *, aim: float, margin: float) -> Criterion:
     """What the joint search maximises.
 
-    aim  how far beyond the front an improvement begins, as a share of (median - best) of each objective
+    aim     how far beyond the front an improvement begins, as a share of (median - best) of each objective
+    margin  how much worse than the front the reference point is if none was given, as a share of the front's range
     """
     X = _reference_rows(observed, posteriors.pending)
     losses, feasible = posteriors.losses(X), posteriors.violations(X) == 0.0
     parts: list[Criterion] = []
     if feasible.any():
-        parts.append(_improvement(posteriors, losses, feasible, aim))
+        parts.append(_improvement(posteriors, losses, feasible, aim, margin))
     parts += posteriors.feasibility()
     return parts[0] if len(parts) == 1 else Sum(tuple(parts))
 
 
-def _improvement(posteriors: Posteriors, losses: Array, feasible: Mask, aim: float) -> Criterion:
+def _improvement(posteriors: Posteriors, losses: Array, feasible: Mask, aim: float, margin: float) -> Criterion:
     """log expected improvement over the feasible losses."""
     beyond = aim * (np.median(losses, axis=0) - np.min(losses, axis=0))
     losses = losses[feasible]
     if len(posteriors.objectives) == 1:
         return Single(posteriors.objectives[0], log_expected_improvement(float(np.min(losses) - beyond[0])))
     front = losses[is_nondominated(losses)]
-    reference = reference_point(front, margin=_MARGIN) if posteriors.reference is None else posteriors.reference
+    reference = reference_point(front, margin=margin) if posteriors.reference is None else posteriors.reference
     acquisition: Acquisition = log_expected_hypervolume_improvement(front - beyond, reference)
     return Joint(posteriors.objectives, acquisition)
 

@@ -55,6 +55,7 @@ class Policy:
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
     aim           how far below the best the lower target is, as a share of (median - best)
+    margin        how much worse than the front the reference point of several objectives is, as a share of its range
     noisy         top-two Thompson sampling, and when it takes over from expected improvement
     tolerance     gain of log expected improvement below which an ascent ends, whatever the scale of y
     candidates    candidates of the joint search
@@ -69,6 +70,7 @@ class Policy:
     local_turn: int | None = 2
     neglected: bool = True
     aim: float = 0.1
+    margin: float = 1.0
     noisy: TopTwo = TopTwo()
     tolerance: float = 0.01
     candidates: CandidateSettings = CandidateSettings()
@@ -124,7 +126,8 @@ def suggest(
     criterion: Criterion
     if not posteriors.is_single:
         aim = policy.aim if policy.aims_lower(turn) else 0.0
-        criterion, observed = joint_criterion(posteriors, observed, aim), by_merit(observed, posteriors, rng)
+        criterion = joint_criterion(posteriors, observed, aim=aim, margin=policy.margin)
+        observed = by_merit(observed, posteriors, rng)
     else:
         posterior = posteriors.objectives[0]
         if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
