@@ -83,11 +83,11 @@ def table(runs: regret.ByTask) -> str:
     lines = [head]
     for before, step in zip([None, *steps], steps, strict=False):
         row = summary["methods"][step]
-        cells = [f"{row['regret'][t]:.2f} ({row['seeds'][t][0]:.2f}–{row['seeds'][t][1]:.2f})" for t in MARKS]
+        cells = [report.with_interval(row["regret"][t], row["seeds"][t]) for t in MARKS]
         share = "–"
         if before is not None:
             found = regret.ratio(*([each[name] for each in curves.values()] for name in (step, before)))
-            share = "{:.2f} ({:.2f}–{:.2f})".format(*found[:, MARKS[-1] - 1])
+            share = report.with_interval(found[0, MARKS[-1] - 1], found[1:, MARKS[-1] - 1])
         title = step if before is None else f"+ {step}"
         lines.append([title, *cells, share, f"{row['milliseconds']:.1f}", str(row["runs"])])
     return report.markdown_table(lines)

@@ -81,7 +81,7 @@ def _table(summary: Mapping[str, Any], methods: Sequence[str]) -> str:
     lines = [["method", *(f"at {t}" for t in MARKS), "ms per suggestion", "runs"]]
     for method in sorted(methods, key=lambda method: summary["methods"][method]["regret"][MARKS[-1]]):
         row = summary["methods"][method]
-        cells = [f"{row['regret'][t]:.2f} ({row['seeds'][t][0]:.2f}–{row['seeds'][t][1]:.2f})" for t in MARKS]
+        cells = [report.with_interval(row["regret"][t], row["seeds"][t]) for t in MARKS]
         lines.append([method, *cells, f"{row['milliseconds']:.1f}", str(row["runs"])])
     return report.markdown_table(lines)
 
@@ -117,7 +117,7 @@ def _shares(results: Results) -> list[str]:
             lines.append([f"{title}: {ours} / best peer", *shares])
         if set(OURS) <= set(methods):
             found = regret.ratio(*([curves[name][method] for name in names] for method in OURS[::-1]))
-            cells = [f"{r:.2f} ({low:.2f}–{high:.2f})" for r, low, high in found[:, [t - 1 for t in MARKS]].T]
+            cells = [report.with_interval(found[0, t - 1], found[1:, t - 1]) for t in MARKS]
             lines.append([f"{title}: define-by-run / declared", *cells])
     intro = (
         "The mean regret as a share of that of the best peer at the same mark, which is named, with the 95 % bootstrap "
