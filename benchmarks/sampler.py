@@ -7,16 +7,19 @@ python benchmarks/sampler.py growth      time per trial, and in the encoding of 
 python benchmarks/sampler.py border      distance to the border of a feasible region after 30 trials
 python benchmarks/sampler.py fixed       what trials find in which the user fixed some parameters
 python benchmarks/sampler.py dynamic     objectives whose ranges depend on other parameters
+python benchmarks/sampler.py living      studies whose code is edited after some trials
 """
 
 from __future__ import annotations
 
 import argparse
 import cProfile
+import logging
 import pstats
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -227,6 +230,75 @@ def dynamic() -> None:
         print(f"{objective.__name__:<12}{row}{repeated:13d}{won:12d}", flush=True)
 
 
+BEFORE, AFTER = 30, (5, 10, 20)  # Trials before the edit, and marks after it.
+
+
+@dataclass(frozen=True)
+class Code:
+    """Define-by-run code with a rate, a momentum and three models. The optimum is 0, with the rate 0.02 and "mlp"."""
+
+    rate: tuple[float, float, bool] = (1e-4, 1.0, True)  # the lower end, the upper end, and whether the scale is log
+    models: tuple[str, ...] = ("svm", "forest", "mlp")
+    layers: int = 3
+    momentum: bool = True
+
+    def __call__(self, trial: optuna.Trial) -> float:
+        low, high, log = self.rate
+        rate = trial.suggest_float("rate", low, high, log=log)
+        loss = 0.3 * float(np.log10(rate / 0.02)) ** 2
+        loss += (trial.suggest_float("momentum", 0, 1) - 0.8) ** 2 if self.momentum else 0.04
+        model = trial.suggest_categorical("model", self.models)
+        if model == "svm":
+            return loss + 0.3 + (trial.suggest_float("C", 0, 1) - 0.4) ** 2
+        if model == "forest":
+            return loss + 0.2 + 0.02 * abs(trial.suggest_int("depth", 1, 20) - 12)
+        n = trial.suggest_int("layers", 1, self.layers)
+        widths = [trial.suggest_float(f"width_{i}", 0, 1) for i in range(n)]
+        return (
+            loss + 0.1 * abs(n - 2) + float(np.mean([(width - 0.3 - 0.2 * i) ** 2 for i, width in enumerate(widths)]))
+        )
+
+
+EDITS: dict[str, tuple[Code, Code]] = {
+    "a range is widened": (Code(rate=(0.1, 1.0, True)), Code()),
+    "a range is narrowed": (Code(), Code(rate=(1e-3, 0.1, True))),
+    "a range moves": (Code(rate=(0.03, 1.0, True)), Code(rate=(1e-3, 0.1, True))),
+    "linear becomes log": (Code(rate=(1e-4, 1.0, False)), Code()),
+    "an option is added": (Code(models=("svm", "forest")), Code()),
+    "an option is removed": (Code(), Code(models=("svm", "mlp"))),
+    "more layers": (Code(layers=1), Code()),
+    "fewer layers": (Code(layers=5), Code(layers=2)),
+    "a parameter is added": (Code(momentum=False), Code()),
+    "a parameter is removed": (Code(), Code(momentum=False)),
+}
+
+
+def values_after(before: Code | None, after: Code, seed: int) -> list[float]:
+    """The best value of the trials of the code `after` so far, if trials of the code `before` preceded them."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=seed))
+    if before is not None:
+        earlier = optuna.create_study(sampler=AddTreeSampler(seed=seed))
+        earlier.optimize(before, n_trials=BEFORE)
+        study.add_trials(earlier.trials)
+    first = len(study.trials)
+    study.optimize(after, n_trials=max(AFTER))
+    found = [trial.value for trial in study.trials[first:] if trial.value is not None]
+    return [float(value) for value in np.minimum.accumulate(found)]
+
+
+def living() -> None:
+    """After an edit, a study with earlier trials is compared with a fresh one."""
+    logging.getLogger("addtree").setLevel(logging.ERROR)
+    print(f"\nedited code: best value of new trials, after {BEFORE} trials of the code before / without them (fresh)")
+    marks = "".join(f"{f'after {mark}':>20}" for mark in AFTER)
+    print(f"{'edit':<26}{marks}   seeds of {SEEDS} in which it is better at {AFTER[1]}")
+    for name, (before, after) in EDITS.items():
+        kept, fresh = (np.array([values_after(old, after, seed) for seed in range(SEEDS)]) for old in (before, None))
+        cells = [f"{kept[:, mark - 1].mean():.4f} / {fresh[:, mark - 1].mean():.4f}" for mark in AFTER]
+        won = int(np.sum(kept[:, AFTER[1] - 1] < fresh[:, AFTER[1] - 1]))
+        print(f"{name:<26}" + "".join(f"{cell:>20}" for cell in cells) + f"   {won}", flush=True)
+
+
 PARTS = {
     "quality": quality,
     "overhead": overhead,
@@ -234,6 +306,7 @@ PARTS = {
     "border": border,
     "fixed": fixed,
     "dynamic": dynamic,
+    "living": living,
 }
 
 if __name__ == "__main__":

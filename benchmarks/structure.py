@@ -3,7 +3,8 @@
 python -m benchmarks.structure                    500 random programs, each with trials of the sampler
 python -m benchmarks.structure --programs 50      fewer programs
 python -m benchmarks.structure --random           trials of Optuna's random sampler, which are faster to make
-python -m benchmarks.structure --verbose          prints the numbers of the programs that are wrong after 40
+python -m benchmarks.structure --verbose          prints the numbers of the programs that are wrong at some mark
+python -m benchmarks.structure --jobs 16          in several processes
 
 A random program is a tree of choices, up to three deep. A gate is a category with two to four options or an integer
 that opens parameters from a threshold on. Several options may ask for the same gate. Each node of the tree is active in
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
 from addtree._optuna.inferred import Inferred
+from addtree._processes import worker_pool
 from addtree.optuna import AddTreeSampler
 
 PROGRAMS, FRESH = 500, 200
@@ -125,9 +127,9 @@ def _add_shares(node: Node, share: float, shares: dict[int, float]) -> None:
             _add_shares(below, share / len(gate.nodes), shares)
 
 
-def programs(n: int) -> Iterator[Node]:
-    """The first n random programs."""
-    return (Generator(np.random.default_rng([16, i])).program() for i in range(n))
+def make_program(i: int) -> Node:
+    """The i-th random program."""
+    return Generator(np.random.default_rng([16, i])).program()
 
 
 def trials_of(program: Node, sampler: BaseSampler, n: int) -> list[FrozenTrial]:
@@ -143,33 +145,36 @@ def is_right(trials: list[FrozenTrial], fresh: list[FrozenTrial]) -> bool:
     return all(inferred.fits(trial) for trial in fresh)
 
 
-def measure(n_programs: int, make: Callable[[int], BaseSampler], *, verbose: bool) -> dict[int, float]:
-    """The share of programs whose structure is right after each of MARKS trials."""
-    right: dict[int, list[bool]] = {mark: [] for mark in MARKS}
-    for i, program in enumerate(programs(n_programs)):
-        trials = trials_of(program, make(i), max(MARKS))
-        fresh = trials_of(program, RandomSampler(seed=1_000_000 + i), FRESH)
-        for mark in MARKS:
-            right[mark].append(is_right(trials[:mark], fresh))
-        if verbose and not right[40][-1]:
-            print(i, {mark: found[-1] for mark, found in right.items()}, flush=True)
-    return {mark: float(np.mean(found)) for mark, found in right.items()}
+def judge(i: int, marks: Sequence[int], *, random: bool) -> list[bool]:
+    """Whether the structure of the i-th program is right after each number of trials."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    program = make_program(i)
+    trials = trials_of(program, RandomSampler(seed=i) if random else AddTreeSampler(seed=i), max(marks))
+    fresh = trials_of(program, RandomSampler(seed=1_000_000 + i), FRESH)
+    return [is_right(trials[:mark], fresh) for mark in marks]
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=int, default=PROGRAMS)
+    parser.add_argument("--marks", type=int, nargs="+", default=MARKS, help="numbers of trials")
+    parser.add_argument("--random", action="store_true", help="trials of Optuna's random sampler")
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    args = parser.parse_args()
+    start = time.perf_counter()
+    with worker_pool(args.jobs) as pool:
+        pending = [pool.submit(judge, i, args.marks, random=args.random) for i in range(args.programs)]
+        right = np.array([future.result() for future in pending])
+    if args.verbose:
+        for i in np.flatnonzero(~right.all(axis=1)):
+            print(f"program {i}:", dict(zip(args.marks, right[i].tolist(), strict=True)))
+    for mark, share in zip(args.marks, right.mean(axis=0), strict=True):
+        print(f"right after {mark:3d} trials: {share:7.1%} of {args.programs} programs")
+    print(f"{time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=int, default=PROGRAMS)
-    parser.add_argument("--random", action="store_true", help="trials of Optuna's random sampler")
-    parser.add_argument("--verbose", action="store_true")
-    args = parser.parse_args()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    start = time.perf_counter()
-    found = measure(
-        args.programs,
-        (lambda i: RandomSampler(seed=i)) if args.random else (lambda i: AddTreeSampler(seed=i)),
-        verbose=args.verbose,
-    )
-    for mark, share in found.items():
-        print(f"right after {mark:3d} trials: {share:7.1%} of {args.programs} programs")
-    print(f"{time.perf_counter() - start:.0f} s")
+    main()

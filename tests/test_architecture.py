@@ -24,6 +24,7 @@ LAYERS = (
     ("search",),
     (
         *(
+            "_history",
             "trials",
             "optimizer",
             "_goals",

@@ -39,6 +39,10 @@ class Study:
         self._study = optuna.create_study(sampler=sampler)
         self._trial: Any = None
 
+    def enqueue(self, config: Config) -> None:
+        """Evaluate a configuration before the sampler is asked."""
+        self._study.enqueue_trial(dict(config))
+
     def ask(self) -> dict[str, Any]:
         self._trial = self._study.ask()
         if self._program is not None:
@@ -56,19 +60,20 @@ class Study:
 
 def addtree(space: Space, seed: int, program: Program | None = None) -> Study:
     """addtree's sampler without a declared space."""
-    from addtree.optuna import AddTreeSampler
 
     return Study(space, AddTreeSampler(seed=seed), program)
 
 
 def tpe(space: Space, seed: int, program: Program | None = None) -> Study:
     """TPE with its defaults."""
-    return Study(space, _sampler("TPESampler", seed=seed), program)
+    return Study(space, make_sampler("TPESampler", seed=seed), program)
 
 
 def tpe_group(space: Space, seed: int, program: Program | None = None) -> Study:
     """Multivariate TPE over groups, which Optuna recommends for conditional spaces."""
-    return Study(space, _sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False), program)
+    return Study(
+        space, make_sampler("TPESampler", seed=seed, multivariate=True, group=True, constant_liar=False), program
+    )
 
 
 def tpe_union(space: Space, seed: int) -> Study:
@@ -89,16 +94,18 @@ def tpe_hierarchical(space: Space, seed: int, program: Program | None = None) ->
 
 def gp(space: Space, seed: int, program: Program | None = None) -> Study:
     """The GP sampler as a user meets it; it draws conditional parameters at random."""
-    return Study(space, _sampler("GPSampler", seed=seed), program)
+    return Study(space, make_sampler("GPSampler", seed=seed), program)
 
 
 def gp_flat(space: Space, seed: int) -> Study:
     """The GP sampler if the user flattens the space by hand."""
-    return Study(space, _sampler("GPSampler", seed=seed), flat=True)
+    return Study(space, make_sampler("GPSampler", seed=seed), flat=True)
 
 
-def _sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+def make_sampler(name: str, **options: Any) -> optuna.samplers.BaseSampler:
+    """A sampler of Optuna by its name, without warnings that it is experimental or deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        warnings.simplefilter("ignore", FutureWarning)  # Optuna 5 deprecates constraints_func.
         sampler: optuna.samplers.BaseSampler = getattr(optuna.samplers, name)(**options)
         return sampler

@@ -101,6 +101,7 @@ def minimize(
     reference_point: Mapping[str, float] | None = None,
     n_initial: int | None = None,
     initial: Sequence[Config] = (),
+    history: Sequence[Any] = (),
     timeout: float | None = None,
     trial_timeout: float | None = None,
     n_jobs: int = 1,
@@ -111,9 +112,8 @@ def minimize(
 ) -> Result:
     """Evaluate `objective(config)` n_trials times in search of its smallest value. Ctrl-C returns the result so far.
 
-    With objectives or constraints, it returns a dict with a number for each.
-
-    seed ... initial  as for `Optimizer`
+    objective         returns a number; with objectives or constraints, a dict with a number for each
+    seed ... history  as for `Optimizer`
     timeout           seconds after which no trial starts; those that run then finish
     trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
     n_jobs            the number of processes that evaluate trials; -1 means one per core
@@ -131,7 +131,7 @@ def minimize(
     settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives}
     settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
     settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}
-    optimizer = Optimizer(check_space(space), initial=initial, **settings)
+    optimizer = Optimizer(check_space(space), initial=initial, history=history, **settings)
     if resume is not None and Path(resume).exists():
         optimizer = _resumed(resume, optimizer, settings)
     return Result(optimizer, run(optimizer, objective, options))

@@ -9,7 +9,8 @@ that is newer than this addtree is refused with a clear error.
     version 3  "initial", the initial configurations that were not asked yet; trials carry "std", "duration", "error"
                and "traceback", and may be "forgotten"; the model has trend terms, so that an older one is learned again
     version 4  "objectives", "constraints" and "reference_point"; "noise" may be by name; trials carry "values" and
-               "stds" by name instead of "value" and "std"; "models", one for each value, instead of "model"
+               "stds" by name instead of "value" and "std"; "models", one for each value, instead of "model";
+               "history", the configurations and values of earlier tasks that are used
 
 A file may be damaged or hostile. `read` limits its size and checks every field (see `_save_schema`) before anything is
 built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
@@ -66,7 +67,7 @@ def _to_version_4(state: Mapping[str, Any]) -> dict[str, Any]:
     new = {key: value for key, value in state.items() if key != "model"}
     failed = any(trial["state"] == "failed" for trial in state["trials"])  # They counted as the worst value.
     new |= {"models": None if failed or state["model"] is None else [state["model"]]}
-    new |= {"objectives": None, "constraints": {}, "reference_point": None}
+    new |= {"objectives": None, "constraints": {}, "reference_point": None, "history": []}
     trials = []
     for trial in state["trials"]:
         new_trial = {**trial}

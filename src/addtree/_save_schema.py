@@ -76,6 +76,7 @@ STATE_FIELDS = {
     "reference_point": _OBJECT_OR_NULL,
     "n_initial": _whole(1, MAX_COUNT),
     "initial": _list_of("objects", _OBJECT.accepts),
+    "history": _list_of("objects", _OBJECT.accepts),
     "asks": _whole(0, MAX_COUNT),
     "trials": _list_of("objects", _OBJECT.accepts),
     "told": _list_of("whole numbers", is_whole),
@@ -95,6 +96,10 @@ TRIAL_FIELDS = {
     "error": _TEXT_OR_NULL,
     "traceback": _TEXT_OR_NULL,
 }
+TASK_FIELDS = {
+    "configs": _list_of("objects", _OBJECT.accepts),
+    "values": _list_of("finite numbers", _is_finite),
+}
 MODEL_FIELDS = {
     "n": _whole(1, MAX_COUNT),
     "n_fresh": _whole(1, MAX_COUNT),
@@ -112,6 +117,10 @@ def check(state: Mapping[str, Any]) -> None:
             raise ValueError(f"trial {number}: it is {trial['state']} with values {shown(trial['values'])}")
         if not trial["stds"].keys() <= trial["values"].keys():
             raise ValueError(f"trial {number}: stds: it must name values of the trial, got {shown(trial['stds'])}")
+    for number, task in enumerate(state["history"]):
+        check_fields(task, TASK_FIELDS, f"history {number}: ")
+        if len(task["configs"]) != len(task["values"]):
+            raise ValueError(f"history {number}: it has {len(task['configs'])} configs, {len(task['values'])} values")
     told = [i for i, trial in enumerate(state["trials"]) if trial["state"] in ("done", "failed")]
     if sorted(state["told"]) != told:
         raise ValueError("told: it must list each trial that is done or failed, once")

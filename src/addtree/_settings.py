@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from addtree.model.fit import FitSettings
 from addtree.model.priors import Priors
 from addtree.model.success import SuccessSettings
+from addtree.model.transfer import TransferSettings
 from addtree.model.transform import TransformSettings
 from addtree.search.design import DesignSettings
 from addtree.search.policy import Policy
@@ -22,6 +23,7 @@ class Settings:
     priors     priors of the hyperparameters
     transform  the output transform
     success    the model of the probability of success
+    transfer   what is learned from earlier tasks
     policy     what suggestions look for; its acquisition is that of the optimizer
     """
 
@@ -31,4 +33,5 @@ class Settings:
     priors: Priors = Priors()
     transform: TransformSettings = TransformSettings()
     success: SuccessSettings = SuccessSettings()
+    transfer: TransferSettings = TransferSettings()
     policy: Policy = Policy()

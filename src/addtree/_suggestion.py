@@ -9,8 +9,10 @@ import numpy as np
 
 from addtree._goals import Goals
 from addtree._models import Learning, Models
+from addtree._numbers import is_whole
 from addtree._prediction import leveled
 from addtree._types import Array
+from addtree.errors import OptionError
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
 from addtree.search.candidates import Observed, candidates
@@ -22,6 +24,28 @@ from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 from addtree.trials import TrialLog
+
+_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
+_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
+
+
+def checked_seed(seed: int | None) -> int:
+    """The seed, drawn if it is None, or an OptionError."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not (is_whole(seed) and seed >= 0):
+        raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
+    return int(seed)
+
+
+def checked_size(n_initial: int, encoding: Encoding) -> int:
+    """The size of an initial design, or an OptionError."""
+    if not (is_whole(n_initial) and n_initial >= 1):
+        raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
+    most = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
+    if n_initial > most:
+        raise OptionError(f"n_initial={n_initial!r} is too large; use at most {most} on this space")
+    return int(n_initial)
 
 
 def turn_rng(seed: int, turn: int) -> np.random.Generator:
@@ -87,9 +111,9 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        success = self.learning.success(known.models, *known.log.outcomes())
+        success = self.learning.success(known.models, *known.log.outcomes()) if known.log.has_failed else None
         in_design = len(known.log.told) < len(self.design)
-        if in_design:
+        if self._explores(known, in_design):
             row = self._design_row(known, restriction, success, rng)
             if row is not None and self.encoding.keys(row[None])[0] not in taken:
                 return row, known.models
@@ -97,10 +121,22 @@ class Suggester:
             found = self._search_success(known, restriction, success, rng)
             if found is not None:
                 return found, known.models
-        if known.log.done and (success is not None or not in_design):
+        may_search = not in_design or success is not None or self.learning.earlier is not None
+        if known.log.done and may_search:
             return self._search(turn, known, restriction, success)
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
+
+    def _explores(self, known: Known, in_design: bool) -> bool:
+        """Whether the next row is one of the initial design.
+
+        As long as earlier tasks agree with what was told, most rows come from the model at once. Some of the design are
+        mixed in, because the model of a run that has seen only what was good before does not know what else there is.
+        """
+        earlier = self.learning.earlier
+        if earlier is not None and known.log.done and earlier.agrees_with(known.log.data()[0]):
+            return earlier.settings.mixes_in(len(known))
+        return in_design
 
     def _search(
         self, turn: int, known: Known, restriction: Restriction | None, success: SuccessModel | None
@@ -120,7 +156,8 @@ class Suggester:
         posteriors = models.posteriors(self.goals, pending)
         if self._may_repeat(posteriors):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
-        observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, failed)
+        hints = None if self.learning.earlier is None else self.learning.earlier.X
+        observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, failed, hints)
         found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
@@ -137,7 +174,7 @@ class Suggester:
             y = leveled(data[k].y, restriction.in_allowed_branch(data[k].X))
             if y is not data[k].y:
                 found[k] = replace(data[k], y=y)
-                surrogates[k] = surrogates[k].refit(found[k], rng=rng)
+                surrogates[k] = surrogates[k].refit(self.learning.informed(found)[k], rng=rng)
         return tuple(found), replace(models, values=tuple(surrogates))
 
     def _may_repeat(self, posteriors: Posteriors) -> bool:
@@ -169,16 +206,20 @@ class Suggester:
 
         Under a restriction, or if many rows are evaluated at once, it is a row chosen with regard to those known.
         """
-        if restriction is not None or len(known) >= len(self.design):
+        if restriction is None and len(known) < len(self.design) and self._follows_plan(known, success):
+            return np.asarray(self.design[len(known)])
+        left = np.empty((0, self.encoding.n_columns))
+        if restriction is None:
+            taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
+            left = self.design[[key not in taken for key in keys]]
+        if not len(left):
             rows = [*known.log.rows, *known.elsewhere]
             X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
             left = next_row(self.encoding, X, rng, restriction)[None]
-        elif not known.log.forgotten and success is None:
-            return np.asarray(self.design[len(known)])
-        else:
-            # The number of trials does not say which row is next: some are free again, or were left out.
-            taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
-            left = self.design[[key not in taken for key in keys]]
-        if success is not None and restriction is None and len(left):
+        if success is not None and restriction is None:
             left = self.policy.avoidance.worth_trying(success, left)
         return np.asarray(left[0]) if len(left) else None
+
+    def _follows_plan(self, known: Known, success: SuccessModel | None) -> bool:
+        """Whether the number of trials says which row of the design is next: none was forgotten or left out."""
+        return not known.log.forgotten and success is None and self.learning.earlier is None

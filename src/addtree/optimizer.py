@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
-from addtree import _display, _prediction, _save_format, _save_schema
+from addtree import _display, _history, _prediction, _save_format, _save_schema
 from addtree._goals import Bounds, Goals, Noise
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
-from addtree._suggestion import Known, Suggester, turn_rng
+from addtree._suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
-from addtree.model.specification import Specification
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
@@ -28,8 +28,6 @@ from addtree.space.space import Space, check_space
 from addtree.trials import Evaluation, Trial, TrialLog
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
-_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
-_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
 
 
 class Optimizer:
@@ -55,12 +53,16 @@ class Optimizer:
     noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it; with
                  several objectives or constraints, a dict by name
     reference_point
-                 with several objectives, the worst values that are of interest, a dict by name; by default slightly
-                 worse than the front
-    n_initial    size of the initial design: this many trials have a result before the model is used
+                 with several objectives, the worst values that are of interest, a dict by name; by default, worse than
+                 the front by its range
+    n_initial    size of the initial design: this many trials have a result before the model is used. With a history,
+                 only some of its rows are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
+    history      earlier studies of related problems: optimizers, paths of files that `save` wrote, Optuna studies, or
+                 lists of (config, value). Pairs have the direction of this optimizer, the others carry their own.
+                 Spaces may differ. A few configurations that were good before are asked after the initial ones
     settings     for experiments with the model and the search; not part of the stable interface
 
     Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
@@ -82,33 +84,24 @@ class Optimizer:
         reference_point: Mapping[str, float] | None = None,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
         settings: Settings | None = None,
     ) -> None:
         goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
         check_acquisition(acquisition, covariance, single=goals.is_single)
-        if n_initial is not None and not (is_whole(n_initial) and n_initial >= 1):
-            raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
-        if seed is not None and not (is_whole(seed) and seed >= 0):
-            raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
         self.space = check_space(space)
-        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        seed = checked_seed(seed)
         encoding = space.encoding
-        specifications = tuple(
-            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
-            for name in goals.names
-        )
-        fit = settings.mle_fit if inference == "mle" else settings.fit
-        kernel = specifications[0].make_kernel(encoding)
-        learning = Learning(specifications, kernel, fit, Specification().make_kernel(encoding), settings.success)
-        max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
-        if n_initial is not None and n_initial > max_initial:
-            raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
-        size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
+        learning = Learning.of(encoding, goals, covariance, inference, settings)
+        self._tasks = _history.adapt(_history.read_for(goals, history), encoding)
+        earlier = _history.learn(self._tasks, encoding, learning.specifications[0], learning.kernel, settings.transfer)
+        portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
+        size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
         self._suggester = Suggester(encoding, goals, learning, policy, design, seed)
-        self._initial = read_initial(encoding, initial)  # those that were not asked yet
+        self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
         self._log = TrialLog(encoding, goals)
         self._asks = 0
         self._models: Models | None = None
@@ -176,6 +169,34 @@ class Optimizer:
     def expect(self, config: Config) -> Trial:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
+
+    # ------------------------------------------------------------------ share what was learned
+
+    @property
+    @synchronized
+    def learned(self) -> list[dict[str, Any]] | None:
+        """For JSON, the hyperparameters of each model and from how many values they are; None before the first fit."""
+        return None if self._models is None else self._models.to_dict()
+
+    @synchronized
+    def learn_from(
+        self, fetch: Callable[[], Sequence[Mapping[str, Any]] | None], *, max_rows: int | None = None
+    ) -> None:
+        """If the next suggestion would fit the model, look first whether another optimizer has done so.
+
+        fetch     returns what `learned` is there, or None. The other one has the same space and options, and knows
+                  about the same values. What cannot have been learned so is ignored
+        max_rows  values that the model uses from then on, at most
+        """
+        known, n_done = self._models, len(self._log.done)
+        if not n_done or (known is not None and not known.is_due(n_done)) or not (found := fetch()):
+            return
+        if known is None or found[0]["n"] > known.values[0].n_fitted:
+            forms = [
+                {"theta": own["theta"], **{key: min(own[key], n_done) for key in ("n", "n_fresh")}} for own in found
+            ]
+            with suppress(ValueError):
+                self._use(forms, max_rows=max_rows, exact=False)
 
     # ------------------------------------------------------------------ tell
 
@@ -338,6 +359,7 @@ class Optimizer:
             "space": self.space.to_dict(),
             **self.options,
             "initial": [dict(restriction.values) for restriction in self._initial],
+            "history": [task.to_dict() for task in self._tasks],
             "asks": self._asks,
             **self._log.to_dict(),
             "models": None if self._models is None else self._models.to_dict(),
@@ -349,10 +371,15 @@ class Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
         state = _save_format.read(path)
         with _save_format.refusing_damage(path):
-            optimizer = cls(Space.from_dict(state["space"]), **{key: state[key] for key in _save_schema.OPTIONS})
+            history = [_history.Task.from_dict(form) for form in state["history"]]
+            options = {key: state[key] for key in _save_schema.OPTIONS if key != "initial"}
+            optimizer = cls(Space.from_dict(state["space"]), history=history, **options)
+            optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])
             optimizer._restore_trials(state)
         with _save_format.leaving_out_damage(path):
-            optimizer._restore_model(state)
+            _save_schema.check_models(state)
+            if state["models"] is not None:
+                optimizer._use(state["models"], exact=True)
         return optimizer
 
     def _restore_trials(self, state: Mapping[str, Any]) -> None:
@@ -361,10 +388,10 @@ class Optimizer:
         self._asks = int(state["asks"])
 
     @one_blas_thread()
-    def _restore_model(self, state: Mapping[str, Any]) -> None:
-        """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
-        _save_schema.check_models(state)
-        forms = state["models"]
-        if forms is not None:
-            data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
-            self._models = self._suggester.learning.from_dict(forms, data)
+    def _use(self, forms: Sequence[Mapping[str, Any]], *, max_rows: int | None = None, exact: bool) -> None:
+        """Take over what was learned from the first values told, or a ValueError (see `Surrogate.from_dict`)."""
+        data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
+        learning = self._suggester.learning
+        if max_rows is not None:
+            learning = replace(learning, settings=replace(learning.settings, max_rows=max_rows))
+        self._models = learning.from_dict(forms, data, exact=exact)

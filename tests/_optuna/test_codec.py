@@ -85,16 +85,9 @@ def test_the_domain_in_an_inferred_space(distribution: BaseDistribution, domain:
     assert Codec(distribution).domain == domain
 
 
-def test_options_have_no_distribution_until_a_trial_shows_it() -> None:
-    space = Space(n=Choice({1: Space(), 2: Space()}), x=Real(0, 1))
-    assert set(Declared(space, {}).distributions) == {"x"}
-    seen = {"n": IntDistribution(1, 2)}
-    assert Declared(space, seen).distributions["n"] == seen["n"]
-
-
 def test_whole_numbers_that_optuna_rounded_stay_in_their_range() -> None:
     space = Space(a=Integer(10**17, 10**17 + 9), b=Integer(2**60, 2**60 + 64, step=8), k=Integer(3, 3))
-    declared = Declared(space, {})
+    declared = Declared(space)
     rounded = {"a": int(float(10**17 + 9)), "b": 2**60 + 3}
     assert rounded["a"] > 10**17 + 9
     assert declared.config(rounded, complete=True) == {"a": 10**17 + 9, "b": 2**60, "k": 3}
@@ -103,7 +96,7 @@ def test_whole_numbers_that_optuna_rounded_stay_in_their_range() -> None:
 
 
 def test_a_declared_constant_need_not_be_asked_for() -> None:
-    declared = Declared(Space(c=Choice(a=Space(k=Integer(3, 3)), b=Space(x=Real(0, 1)))), {})
+    declared = Declared(Space(c=Choice(a=Space(k=Integer(3, 3)), b=Space(x=Real(0, 1)))))
     assert declared.config({"c": "a"}, complete=True) == {"c": "a", "k": 3}
     assert declared.config({"c": "b", "x": 0.5}, complete=True) == {"c": "b", "x": 0.5}
     with pytest.raises(ConfigError, match="'c' is missing"):

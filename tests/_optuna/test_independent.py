@@ -9,6 +9,7 @@ import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from addtree._optuna.independent import draw_value, nearest_value
+from addtree.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -21,15 +22,26 @@ from addtree._optuna.independent import draw_value, nearest_value
         (IntDistribution(0, 9, step=3), 5, 6),
         (IntDistribution(10**17, 10**17 + 5), 10**17 + 3, 10**17 + 3),
         (IntDistribution(2**60, 2**60 + 64, step=8), 2**60 + 21, 2**60 + 24),
-        (IntDistribution(0, 9), "x", None),
-        (IntDistribution(0, 9), True, None),
-        (FloatDistribution(0, 1), None, None),
         (CategoricalDistribution(["a", "b"]), "b", "b"),
-        (CategoricalDistribution(["a", "b"]), "c", None),
+        (CategoricalDistribution(["a", None]), None, None),
     ],
 )
 def test_the_nearest_value(distribution: BaseDistribution, value: Any, nearest: Any) -> None:
     assert nearest_value(distribution, value) == nearest
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value"),
+    [
+        (IntDistribution(0, 9), "x"),
+        (IntDistribution(0, 9), True),
+        (FloatDistribution(0, 1), None),
+        (CategoricalDistribution(["a", "b"]), "c"),
+    ],
+)
+def test_a_value_of_another_kind_has_no_nearest_value(distribution: BaseDistribution, value: Any) -> None:
+    with pytest.raises(ConfigError, match="is not a value of"):
+        nearest_value(distribution, value)
 
 
 @pytest.mark.parametrize(

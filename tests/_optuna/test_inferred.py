@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -27,17 +28,29 @@ def test_an_unobserved_number_of_layers_opens_what_the_nearest_one_opens() -> No
     def layers(n: int) -> FrozenTrial:
         return trial({"n": n, **{f"units_{i}": 0.5 for i in range(n)}}, {"n": IntDistribution(1, 6)})
 
-    choice = Inferred([layers(1), layers(5)]).space.variables["n"]
-    assert isinstance(choice, Choice)
-    assert [len(option.children) for option in choice.spaces] == [0, 0, 0, 4, 4, 4]  # units_0 belongs to the root.
+    units = Space({f"units_{i}": Real(0, 1) for i in range(1, 5)})
+    space = Inferred([layers(1), layers(5)]).space
+    assert space == Space(n=Integer(1, 6, opens={(4, 6): units}), units_0=Real(0, 1))
+
+
+def momentum(lr: float) -> FrozenTrial:
+    """A parameter that depends on a continuous one."""
+    return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
+
+
+def test_a_real_number_opens_parameters_once_there_is_evidence() -> None:
+    inferred = Inferred([momentum((7 * i % 20) / 20) for i in range(20)])
+    lr = inferred.space.variables["lr"]
+    assert isinstance(lr, Real)
+    ((low, high),) = lr.opens
+    assert 0.5 < low < 0.55
+    assert high == 1
+    assert inferred.fits(momentum(0.3))
+    assert inferred.fits(momentum(0.7))
 
 
 def test_a_parameter_that_no_gate_explains_is_filled_in() -> None:
-    """Here the parameter depends on a continuous one."""
-
-    def momentum(lr: float) -> FrozenTrial:
-        return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
-
+    """There are too few trials to see that it depends on a continuous one."""
     inferred = Inferred([momentum(lr) for lr in (0.1, 0.4, 0.6, 0.9)])
     assert inferred.config({"lr": 0.1}, complete=True) == {"lr": 0.1, "momentum": 0.5}
     assert inferred.config({"lr": 0.9, "momentum": 0.2}, complete=True) == {"lr": 0.9, "momentum": 0.2}
@@ -74,11 +87,57 @@ def test_which_trials_fit_an_inferred_space() -> None:
     assert not inferred.fits(trial({"model": "svm", "C": 0.5, "new": 0.5}, {"model": MODEL}))
 
 
-def test_a_gate_outside_of_the_present_range_is_not_a_configuration() -> None:
-    layers = IntDistribution(1, 2)
-    trials = [trial({"n": n, **{f"u{i}": 0.5 for i in range(n)}}, {"n": layers}) for n in (1, 2)]
-    with pytest.raises(ConfigError, match="'n': 7 is not a value of IntDistribution"):
-        Inferred(trials).config({"n": 7}, complete=True)
+def suggestions(inferred: Inferred, n: int = 50) -> list[dict[str, Any]]:
+    """Random configurations that the present code can ask for, in Optuna's values."""
+    rng = np.random.default_rng(0)
+    restriction = inferred.restricted(None)
+    assert restriction is not None
+    rows = restriction.conform(inferred.space.encoding.sample(n, rng), rng)
+    return [inferred.params(inferred.space.encoding.decode(row)) for row in rows]
+
+
+def test_a_number_that_opens_parameters_may_be_narrowed() -> None:
+    """The space has the earlier numbers of layers, up to twice the present width. Suggestions have the present ones."""
+
+    def layers(n: int, high: int) -> FrozenTrial:
+        return trial({"n": n, **{f"u{i}": 0.1 * i for i in range(n)}}, {"n": IntDistribution(1, high)})
+
+    inferred = Inferred([*(layers(n, 4) for n in (1, 2, 3, 4)), *(layers(n, 2) for n in (1, 2) * 3)])
+    u1, u2 = Space(u1=Real(0, 1)), Space(u2=Real(0, 1))
+    assert inferred.readable_space == Space(n=Integer(1, 3, opens={(2, 3): u1, (3, 3): u2}), u0=Real(0, 1))
+    assert inferred.config(layers(3, 4).params, complete=True) == layers(3, 4).params
+    assert inferred.config(layers(4, 4).params, complete=True) == {**layers(3, 4).params, "n": 3}
+    assert {params["n"] for params in suggestions(inferred)} == {1, 2}
+    with pytest.raises(ConfigError, match="'n': 'text' is not a value of IntDistribution"):
+        inferred.config({"n": "text"}, complete=True)
+    with pytest.raises(ConfigError, match="'n' is missing"):
+        inferred.config({"u0": 0.5}, complete=False)
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_removed_option_keeps_its_trials_but_is_not_suggested(opens: bool) -> None:
+    three, two = CategoricalDistribution(["a", "b", "c"]), CategoricalDistribution(["b", "a"])
+
+    def model(label: str, distribution: CategoricalDistribution) -> FrozenTrial:
+        return trial({"m": label, "x": 0.1, **({label: 0.5} if opens else {})}, {"m": distribution})
+
+    inferred = Inferred([*(model(m, three) for m in "abc" * 2), *(model(m, two) for m in "ab" * 3)])
+    for label in "abc":
+        params = model(label, three).params
+        assert inferred.params(inferred.config(params, complete=True)) == params
+    assert {params["m"] for params in suggestions(inferred)} == {"a", "b"}
+    assert inferred.distributions["m"] == two
+    assert inferred.fits(model("a", two))
+    assert not inferred.fits(model("a", three))
+
+
+def test_a_removed_parameter_has_one_value_in_suggestions() -> None:
+    old = [trial({"x": 0.1 * i, "old": 0.1 * i}, {}) for i in range(5)]
+    inferred = Inferred([*old, *(trial({"x": 0.1 * i}, {}) for i in range(5))])
+    assert {params["old"] for params in suggestions(inferred)} == {0.5}
+    assert inferred.config({"x": 0.3, "old": 0.2}, complete=True) == {"x": 0.3, "old": 0.2}
+    assert inferred.config({"x": 0.3}, complete=True) == {"x": 0.3, "old": 0.5}
+    assert inferred.fits(trial({"x": 0.3}, {}))
 
 
 @pytest.mark.parametrize(
@@ -137,13 +196,23 @@ def test_a_dynamic_number_that_opens_parameters_keeps_its_values() -> None:
         (FloatDistribution(0, 10, step=0.5), FloatDistribution(0, 5, step=0.5)),
     ],
 )
-def test_values_outside_of_a_narrowed_range_count_at_its_end(before: BaseDistribution, now: BaseDistribution) -> None:
+def test_values_outside_of_a_narrowed_range_stay_where_they_are(
+    before: BaseDistribution, now: BaseDistribution
+) -> None:
+    """They are not suggested. A value off the present grid counts as the next one."""
     inferred = Inferred(trials_with("x", [(before, 8)] * 3 + [(now, 3)] * 5))
     assert inferred.dynamic == frozenset()
     assert inferred.distributions["x"] == now
-    assert inferred.narrowed == {"x": 3}
-    assert inferred.params(inferred.config({"x": 8}, complete=True)) == {"x": 5}
+    assert inferred.params(inferred.config({"x": 8}, complete=True)) == {"x": pytest.approx(8, abs=1)}
     assert inferred.params(inferred.config({"x": 3}, complete=True)) == {"x": 3}
+    assert all(now._contains(now.to_internal_repr(params["x"])) for params in suggestions(inferred))
+    assert inferred.fits(trials_with("x", [(now, 1)])[0])
+    assert not inferred.fits(trials_with("x", [(before, 8)])[0])
+
+
+def test_a_value_far_outside_counts_at_a_distance_of_the_width_of_the_range() -> None:
+    inferred = Inferred(trials_with("x", [(FloatDistribution(0, 100), 90.0), *[(FloatDistribution(2, 4), 3.0)] * 5]))
+    assert inferred.config({"x": 90.0}, complete=True) == {"x": 6.0}
 
 
 def test_a_widened_range_keeps_the_values_and_an_added_option_its_place() -> None:
@@ -157,9 +226,11 @@ def test_a_widened_range_keeps_the_values_and_an_added_option_its_place() -> Non
 def test_a_stepped_range_that_moves_has_another_meaning() -> None:
     before, now = IntDistribution(0, 8, step=2), IntDistribution(10, 18, step=2)
     old, new = Inferred(trials_with("x", [(before, 2)])), Inferred(trials_with("x", [(before, 2), (now, 12)]))
-    assert old.space == new.space
     assert old.means_the_same(old)
     assert not new.means_the_same(old)
+    far = Inferred(trials_with("x", [(IntDistribution(100, 108, step=2), 102)]))
+    assert old.space == far.space
+    assert not far.means_the_same(old)
 
 
 def test_a_parameter_that_was_added_belongs_to_its_option_nevertheless() -> None:
@@ -175,9 +246,6 @@ def test_a_parameter_that_was_added_belongs_to_its_option_nevertheless() -> None
 
 
 def test_a_parameter_that_nothing_explains_fits_present_or_absent() -> None:
-    def momentum(lr: float) -> FrozenTrial:
-        return trial({"lr": lr, **({"momentum": 0.9} if lr > 0.5 else {})}, {})
-
     inferred = Inferred([momentum(lr) for lr in (0.1, 0.4, 0.6, 0.9, 0.2)])
     assert inferred.fits(momentum(0.3))
     assert inferred.fits(momentum(0.7))
@@ -197,4 +265,13 @@ def test_the_readable_space_has_the_values_of_the_code() -> None:
     assert inferred.readable_space == Space(
         model=Choice(svm=Space(C=Real(0, 1)), tree=Space()), k=Integer(10, 50, step=10), x=Real(0, 6)
     )
+    assert [inferred.readable_config(trial) for trial in trials] == [trial.params for trial in trials]
+
+
+def test_the_readable_space_has_the_values_of_a_grid_that_opens_parameters() -> None:
+    grid = IntDistribution(10, 50, step=10)
+    trials = [trial({"k": k, **({"x": 0.5} if k >= 30 else {})}, {"k": grid}) for k in range(10, 60, 10)]
+    inferred = Inferred(trials)
+    assert inferred.space == Space(k=Integer(0, 4, opens={(2, 4): Space(x=Real(0, 1))}))
+    assert inferred.readable_space == Space(k=Integer(10, 50, step=10, opens={(30, 50): Space(x=Real(0, 1))}))
     assert [inferred.readable_config(trial) for trial in trials] == [trial.params for trial in trials]

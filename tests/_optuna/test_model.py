@@ -45,7 +45,7 @@ def study_of(trials: list[FrozenTrial]) -> tuple[optuna.Study, TrialHistory]:
 
 
 def declared(history: TrialHistory, n_startup: int = 10) -> StudyModel:
-    return StudyModel(Declared(SPACE, {}), history, Settings(SPACE, 0, n_startup), StudyGoals((False,)))
+    return StudyModel(Declared(SPACE), history, Settings(SPACE, 0, n_startup), StudyGoals((False,)))
 
 
 class CountingSpace(Space):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import optuna
+import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
 from addtree import Categorical, Integer, Real, Space
 from addtree._optuna.model import Settings
 from addtree._optuna.state import StudyState
+from addtree._optuna.trials import publish
+from addtree.errors import ConfigError
 from addtree.study.task import suggest_config
 
 UNIT = FloatDistribution(0, 1)
@@ -73,6 +76,21 @@ def test_a_settled_structure_is_inferred_again_only_if_a_trial_contradicts_it() 
     assert "new" in state.model.translation.distributions
 
 
+def test_an_early_structure_is_reviewed_from_time_to_time() -> None:
+    study = optuna.create_study()
+    study.add_trials([trial(i) for i in range(10)])
+    state = state_of(study)
+    assert state.model is not None
+    reviewed = []
+    for i in range(10):
+        before = state.model.translation
+        study.add_trial(trial(i))
+        state.refresh(study)
+        if state.model.translation is not before:
+            reviewed.append(len(study.trials))
+    assert reviewed == [15, 20]
+
+
 def test_a_study_is_read_once_per_trial() -> None:
     study = optuna.create_study()
     state = StudyState(study, Settings(None, 0, 10))
@@ -100,6 +118,18 @@ def test_a_suggestion_is_kept_while_its_trial_runs() -> None:
     state.remember(study.trials[2], {"x": 0.3})
     assert state.suggestions == {1: {"x": 0.2}, 2: {"x": 0.3}}
     assert second.number == 1
+
+
+def test_a_suggestion_is_read_from_the_storage_if_it_is_not_known() -> None:
+    """A sampler keeps the state of one study at a time."""
+    study = optuna.create_study()
+    study.ask()
+    publish(study, study.trials[0], {"x": 0.3})
+    state = state_of(study)
+    state.recall(study.trials[0])
+    assert state.decode(study.trials[0], "x", UNIT) == 0.3
+    with pytest.raises(ConfigError, match="'y' was not suggested"):
+        state.decode(study.trials[0], "y", UNIT)
 
 
 def test_a_parameter_that_nothing_explains_does_not_make_the_structure_inferred_again() -> None:

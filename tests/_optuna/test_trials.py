@@ -157,18 +157,6 @@ def test_a_storage_may_show_fewer_trials_than_before() -> None:
     assert numbers(history.read(study)) == [1]
 
 
-def test_the_distribution_of_the_newest_trial_counts() -> None:
-    """Newest by number: that is the trial that was started last, not the one that finished last."""
-    study, history = optuna.create_study(), TrialHistory()
-    first = study.ask({"x": UNIT})
-    second = study.ask({"x": FloatDistribution(0, 2)})
-    study.tell(second, 0.0)
-    history.read(study)
-    study.tell(first, 0.0)
-    history.read(study)
-    assert history.distributions == {"x": FloatDistribution(0, 2)}
-
-
 def test_values_are_counted_by_their_internal_representation() -> None:
     study, history = optuna.create_study(), TrialHistory()
     distribution = CategoricalDistribution(["a", None])

@@ -300,3 +300,28 @@ def test_the_option_overrides_the_noise_of_the_file(monkeypatch: pytest.MonkeyPa
     file = write_task(NOISY + "noise = 0.3\n")
     assert addtree("run", file, "--trials", "4", "--noise", "0", monkeypatch=monkeypatch) == 0
     assert sorted(trial.params["arm"] for trial in finished()) == [0, 1, 2, 3]
+
+
+def test_a_run_learns_from_earlier_studies(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file, elsewhere = write_task(FAST), str(tmp_path / "old.db")
+    for study, storage in (("old", None), ("older", elsewhere)):
+        where = [] if storage is None else ["--storage", storage]
+        assert (
+            addtree("run", file, "--trials", "20", "--seed", "1", "--study", study, *where, monkeypatch=monkeypatch)
+            == 0
+        )
+    best = min(t.value for t in trials("old") if t.value is not None)
+    command = ["run", file, "--trials", "3", "--seed", "0", "--history", "old"]
+    assert addtree(*command, "--study", "new", "--workers", "2", monkeypatch=monkeypatch) == 0
+    assert min(t.value for t in trials("new") if t.value is not None) == best  # the portfolio comes first
+    both = [*command, "--history", "older", "--history-storage", "sqlite:///addtree.db", "--history-storage", elsewhere]
+    assert addtree(*both, "--study", "newer", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree(*command, "--history", "nowhere", "--study", "a", monkeypatch=monkeypatch) != 0
+    assert "there is no study 'nowhere'" in capsys.readouterr().err
+    assert addtree(*both, "--history", "old", "--study", "b", monkeypatch=monkeypatch) != 0
+    assert "2 times --history-storage for 3 --history; give one, or one for each" in capsys.readouterr().err
+    assert addtree("run", file, "--history-storage", elsewhere, monkeypatch=monkeypatch) != 0
+    assert "add --history STUDY" in capsys.readouterr().err

@@ -170,3 +170,21 @@ def test_a_value_on_the_boundary_of_a_rule_stays_valid():
     for value in np.linspace(0.15, 0.65, 20).tolist():
         restriction = Restriction.of(space.encoding, {"a": value, "b": value})
         space.validate(restriction.restore(space.encoding.decode(restriction.row)))
+
+
+def test_a_restriction_without_some_cells() -> None:
+    space = Space(
+        x=Real(0, 10, opens={(0, 5): Space()}), c=Choice(a=Space(), b=Space(y=Real(0, 1)), old=Space()), z=Real(0, 1)
+    )
+    encoding, rng = space.encoding, np.random.default_rng(0)
+    free = Restriction.of(encoding, {})
+    narrowed = free.narrowed({"x": {1}, "c": {2}}, {"z": 0.25})
+    configs = [encoding.decode(row) for row in narrowed.conform(encoding.sample(50, rng), rng)]
+    assert all(config["x"] <= 5 and config["c"] != "old" and config["z"] == 0.25 for config in configs)
+    assert [narrowed.allows("x", value) for value in (3.0, 7.0)] == [True, False]
+    assert [narrowed.allows("c", value) for value in ("a", "old")] == [True, False]
+    assert [narrowed.allows("z", value) for value in (0.25, 0.75)] == [True, False]
+    assert narrowed.allows("y", 0.5)
+    given = Restriction.of(encoding, {"x": 7.0, "c": "old", "z": 0.5}).narrowed({"x": {1}, "c": {2}}, {"z": 0.25})
+    assert given.row is not None
+    assert encoding.decode(given.row) == {"x": 7.0, "c": "old", "z": 0.5}  # What is given counts more.

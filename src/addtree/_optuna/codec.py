@@ -17,8 +17,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from addtree._numbers import MAX_EXACT
 from addtree.errors import ConfigError, SpaceError
-from addtree.space.assembly import MAX_OPTIONS, Gate
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.restriction import Restriction
 from addtree.space.space import Choice, Space
 
 NO_RANGES: Mapping[str, BaseDistribution] = {}
@@ -114,16 +114,6 @@ class Codec:
         except SpaceError:
             return None
 
-    @property
-    def can_be_gate(self) -> bool:
-        """Whether the values are few enough to be options of a choice."""
-        return 1 < self.n_values <= MAX_OPTIONS
-
-    def gate(self, seen: frozenset[int]) -> Gate:
-        """The distribution as a gate; `seen` are the positions that were observed."""
-        ordered = not isinstance(self.distribution, CategoricalDistribution)
-        return Gate(int(self.n_values), ordered=ordered, seen=seen)
-
     def position(self, value: Any) -> int:
         """The position of a value among the values, from 0, or a ConfigError if it is of another kind."""
         d = narrow_type(self.distribution)
@@ -165,7 +155,7 @@ class Translation(Protocol):
 
     @property
     def distributions(self) -> Mapping[str, BaseDistribution]:
-        """The distributions of the parameters that can be suggested before the objective asks for them."""
+        """The ranges of the numbers whose suggestions are values, not positions."""
         ...
 
     def config(
@@ -186,28 +176,24 @@ class Translation(Protocol):
         """Those of a trial's parameters that the space has, as values of the space; others are left out."""
         ...
 
+    def restricted(self, restriction: Restriction | None) -> Restriction | None:
+        """A restriction that also keeps to what the present code asks for; None if nothing is restricted."""
+        ...
+
     def means_the_same(self, other: Translation) -> bool:
         """Whether every configuration means the same under the other translation, and parameters have one order."""
         ...
 
 
 class Declared:
-    """The translation of a space that the user declared.
-
-    seen  the latest distribution of each parameter that a trial asked for
-    """
+    """The translation of a space that the user declared."""
 
     dynamic: frozenset[str] = frozenset()
 
-    def __init__(self, space: Space, seen: Mapping[str, BaseDistribution]) -> None:
+    def __init__(self, space: Space) -> None:
         self.space = space
-        # The code may ask for whole-number labels by suggest_int or suggest_categorical, and for labels in any order.
-        # Optuna refuses a distribution that differs from ours, so the first trial shows which one it is.
-        self.distributions = {
-            name: seen.get(name, to_distribution(domain))
-            for name, domain in space.variables.items()
-            if name in seen or isinstance(domain, (Real, Integer))
-        }
+        numbers = {name: d for name, d in space.variables.items() if isinstance(d, (Real, Integer))}
+        self.distributions = {name: to_distribution(domain) for name, domain in numbers.items()}
 
     def config(
         self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
@@ -215,10 +201,11 @@ class Declared:
         """The parameters that the space has, as they are."""
         variables = self.space.variables
         config = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
-        with suppress(KeyError, TypeError, ConfigError):  # `validate` says what is wrong
-            for node in self.space.active_nodes(config):
-                for name in node.constants:  # the code need not ask for them
-                    config.setdefault(name, self.space.encoding.decode_value(name, 0.0))
+        if any(node.constants for node in self.space.nodes):
+            with suppress(KeyError, TypeError, ConfigError):  # `validate` says what is wrong
+                for node in self.space.active_nodes(config):
+                    for name in node.constants:  # the code need not ask for them
+                        config.setdefault(name, self.space.encoding.decode_value(name, 0.0))
         return self.space.validate(config)
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,6 +217,10 @@ class Declared:
         variables = self.space.variables
         found = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
         return {name: value for name, value in found.items() if has_value(self.space, name, value)}
+
+    def restricted(self, restriction: Restriction | None) -> Restriction | None:
+        """The restriction as it is."""
+        return restriction
 
     def means_the_same(self, other: Translation) -> bool:
         """Whether the other translation has the same space."""

@@ -10,15 +10,16 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from addtree._optuna.codec import narrow_type
+from addtree.errors import ConfigError
 
 
 def nearest_value(distribution: BaseDistribution, value: Any) -> Any:
-    """The value of a distribution that is nearest to one that may lie outside; None if no value is comparable."""
+    """The value of a distribution that is nearest to one that may lie outside; a ConfigError if none is comparable."""
     d = narrow_type(distribution)
-    if isinstance(d, CategoricalDistribution):
-        return value if value in d.choices else None
-    if isinstance(value, (str, bool)) or value is None:
-        return None
+    if isinstance(d, CategoricalDistribution) and value in d.choices:
+        return value
+    if isinstance(d, CategoricalDistribution) or isinstance(value, (str, bool)) or value is None:
+        raise ConfigError(f"{value!r} is not a value of {d}")
     value = min(max(value, d.low), d.high)
     if isinstance(d, IntDistribution):  # in whole numbers, because floats do not represent large ones
         return min(d.low + (2 * (round(value) - d.low) + d.step) // (2 * d.step) * d.step, d.high)

@@ -3,6 +3,13 @@
 Categories and values on a grid are replaced by their positions, so that a category may have any type. A parameter with
 a dynamic range is a number in [0, 1]: the position of its value within the range of its own trial. If other parameters
 depend on its value, it keeps its values instead, in a range that covers all of its ranges.
+
+Code may be edited between two trials. The space covers the values of all trials, so that earlier ones keep their
+meaning, and suggestions are restricted to what the present code asks for:
+
+- A range that was narrowed or moved is widened to hold earlier values. The present range is an interval of it.
+- Options that were removed come after the present ones.
+- A parameter that was removed has one value in all suggestions.
 """
 
 from __future__ import annotations
@@ -14,15 +21,21 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import NO_RANGES, Codec, Translation, has_value, restore, to_domain
-from addtree._optuna.ranges import as_suggestion, is_dynamic, position_in, suggested_position, union, value_at
-from addtree._optuna.structure import ObservedTrial, Structure, infer_structure
+from addtree._optuna.ranges import (
+    as_suggestion,
+    extended,
+    is_dynamic,
+    position_in,
+    suggested_position,
+    union,
+    value_at,
+)
+from addtree._optuna.structure import MAX_COARSE, ObservedTrial, Structure, infer_structure
 from addtree.errors import ConfigError
-from addtree.space.assembly import assemble
-from addtree.space.parameters import Integer, Parameter, Real
+from addtree.space.assembly import assemble, with_opens
+from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.space.restriction import Restriction
 from addtree.space.space import Choice, Space
-
-_MIN_EDITED = 5
-"""A changed range counts as narrowed by the user once this many trials had it. Until then it may turn out dynamic."""
 
 
 class Inferred:
@@ -30,24 +43,28 @@ class Inferred:
 
     A trial may lack a parameter that the space has for it, because no gate explains the absence. The configuration then
     has the middle of the parameter's range. Parameters that the space does not have for a trial are left out. A number
-    outside of the present range, which the user has narrowed, counts as the nearest end of the range.
+    far outside of the present range counts as the nearest value that the space has.
 
-    dynamic   the names of the parameters that are modelled by their positions in dynamic ranges
-    narrowed  by name, the number of trials that have a value outside of the parameter's present range
+    dynamic  the names of the parameters that are modelled by their positions in dynamic ranges
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
-        history: dict[str, list[BaseDistribution]] = {}
+        history: dict[str, list[tuple[BaseDistribution, Any]]] = {}
         for trial in trials:
             for name, distribution in trial.distributions.items():
-                history.setdefault(name, []).append(distribution)
-        self._varying = frozenset(name for name, seen in history.items() if is_dynamic(seen))
-        self._ranges = {name: union(seen) if name in self._varying else seen[-1] for name, seen in history.items()}
+                history.setdefault(name, []).append((distribution, trial.params[name]))
+        self._varying = frozenset(name for name, seen in history.items() if is_dynamic([d for d, _ in seen]))
+        self._present: dict[str, BaseDistribution] = {
+            name: union([d for d, _ in seen]) if name in self._varying else seen[-1][0]
+            for name, seen in history.items()
+        }
+        self._ranges = {
+            name: d if name in self._varying else _covering(d, history[name]) for name, d in self._present.items()
+        }
         self._codecs = {name: Codec(distribution) for name, distribution in self._ranges.items()}
-        self.space, self.dynamic, self._unexplained = self._infer_space(trials)
-        self.distributions = {name: d for name, d in self._ranges.items() if name not in self.dynamic}
-        edited = [name for name, seen in history.items() if seen[-_MIN_EDITED:] == [seen[-1]] * _MIN_EDITED]
-        self.narrowed = {name: n for name in edited if (n := self._count_outside(name, trials))}
+        self.space, self.dynamic, structure = self._infer_space(trials)
+        self._optional = structure.unexplained | structure.removed
+        self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {
             name
             for name, domain in self.space.variables.items()
@@ -57,54 +74,92 @@ class Inferred:
             name: self.space.encoding.decode_value(name, 0.5) if isinstance(domain, (Real, Integer)) else 0
             for name, domain in self.space.variables.items()
         }
+        self._outside = {name: cells for name in self.space.variables if (cells := self._cells_outside(name))}
+        self._removed = {name: self._defaults[name] for name in structure.removed & self.space.variables.keys()}
 
-    def _infer_space(self, trials: Sequence[FrozenTrial]) -> tuple[Space, frozenset[str], frozenset[str]]:
-        """The space, its parameters with positions in dynamic ranges, and those whose presence nothing explains."""
-        domains = {name: domain for name, codec in self._codecs.items() if (domain := codec.domain) is not None}
-        possible = {name: codec for name, codec in self._codecs.items() if name in domains and codec.can_be_gate}
+    def _infer_space(self, trials: Sequence[FrozenTrial]) -> tuple[Space, frozenset[str], Structure]:
+        """The space, its parameters with positions in dynamic ranges, and where the parameters belong."""
+        found = {
+            name: domain
+            for name, codec in self._codecs.items()
+            if (domain := codec.domain) is not None and Codec(self._present[name]).domain is not None
+        }
+        gates = {name: domain for name, domain in found.items() if _can_be_gate(domain)}
         observed = [
             ObservedTrial(
                 {
-                    name: _position(possible[name], value) if name in possible else None
+                    name: self._gate_value(name, value) if name in gates else None
                     for name, value in trial.params.items()
-                    if name in domains
+                    if name in found
                 },
                 complete=trial.state == TrialState.COMPLETE,
             )
             for trial in trials
         ]
-        seen: dict[str, set[int]] = {name: set() for name in possible}
-        for trial in observed:
-            for name, position in trial.positions.items():
-                if position is not None:
-                    seen[name].add(position)
-        gates = {name: codec.gate(frozenset(seen[name])) for name, codec in possible.items()}
         structure = infer_structure(observed, gates)
-        dynamic = self._varying & domains.keys() - _opening(structure)
-        domains.update({name: Real(0, 1) for name in domains if name in dynamic})
-        return assemble(structure.parents, domains, gates), dynamic, structure.unexplained
+        dynamic = self._varying & found.keys() - _opening(structure)
+        edited = {name for name in found if self._ranges[name] != self._present[name]}
+        domains = {
+            name: Real(0, 1) if name in dynamic else self._with_present_part(name, domain) if name in edited else domain
+            for name, domain in found.items()
+        }
+        return assemble(structure.parents, domains), dynamic, structure
 
-    def _count_outside(self, name: str, trials: Sequence[FrozenTrial]) -> int:
-        d = self._ranges[name]
-        if name in self._varying or isinstance(d, CategoricalDistribution):
-            return 0
-        return sum(_clipped(d, t.params[name]) != t.params[name] for t in trials if name in t.params)
+    def _gate_value(self, name: str, value: Any) -> float | None:
+        """The position of a category, or of a value on a grid, or a number; None if it is of another kind."""
+        codec = self._codecs[name]
+        try:
+            return codec.position(value) if codec.by_position else float(value)
+        except (ConfigError, TypeError, ValueError, OverflowError):
+            return None
+
+    # ------------------------------------------------------------------ what the present code asks for
+
+    def _with_present_part(self, name: str, domain: Parameter) -> Parameter | Choice:
+        """A domain that tells the values of the present code from earlier ones."""
+        if isinstance(domain, Categorical):
+            return Choice({label: Space() for label in domain.labels})
+        return with_opens(domain, {self._present_ends(name): Space()})
+
+    def _present_ends(self, name: str) -> tuple[Any, Any]:
+        """The ends of the present range of a number, in our values."""
+        d, codec = self._present[name], self._codecs[name]
+        ends = (d.low, d.high)  # type: ignore[attr-defined]
+        return (codec.position(ends[0]), codec.position(ends[1])) if codec.by_position else ends
+
+    def _cells_outside(self, name: str) -> frozenset[int]:
+        """The cells of a variable that hold earlier values only."""
+        domain, encoding = self.space.variables[name], self.space.encoding
+        if name in self.dynamic or self._ranges[name] == self._present[name]:
+            return frozenset()
+        if not isinstance(domain, (Real, Integer)):
+            return frozenset(range(int(Codec(self._present[name]).n_values), len(domain.labels)))
+        cells = encoding.cells[encoding.index[name]]
+        first, last = (int(cells.of_codes(encoding.encode_value(name, end))) for end in self._present_ends(name))
+        return frozenset(range(len(cells))) - frozenset(range(first, last + 1))
+
+    def restricted(self, restriction: Restriction | None) -> Restriction | None:
+        """A restriction that also keeps to what the present code asks for, unless the given one excludes that."""
+        if not self._outside and not self._removed:
+            return restriction
+        base = Restriction.of(self.space.encoding, {}) if restriction is None else restriction
+        return base.narrowed(self._outside, self._removed)
 
     # ------------------------------------------------------------------ conversion
 
     def config(
         self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
     ) -> dict[str, Any]:
-        """The parameters as a configuration. A trial that did not run to its end must have every choice."""
+        """The parameters as a configuration. A trial that did not run to its end must have every gate."""
         config: dict[str, Any] = {}
-        for _, node in self.space.tree.walk(config.__getitem__):  # the label of an option is its position
+        for node in self.space.active_nodes(config):
             for name in node.parameters:
                 config[name] = self._to_ours(name, params, ranges)
-            for name, options in node.choices:
+            for name, _ in node.branches:
                 if name not in params and not complete:
                     raise ConfigError(f"parameter {name!r} is missing; the trial ended before it was asked for")
                 config[name] = self._to_ours(name, params, ranges)
-                if not 0 <= config[name] < len(options):
+                if not has_value(self.space, name, config[name]):
                     raise ConfigError(f"parameter {name!r}: {params[name]!r} is not a value of {self._ranges[name]}")
         return self.space.validate(config)
 
@@ -162,6 +217,8 @@ class Inferred:
             and repr(self.space) == repr(other.space)
             and self.dynamic == other.dynamic
             and all(self._ranges[name] == other._ranges[name] for name in self._has_positions)
+            and self._outside == other._outside
+            and self._removed == other._removed
         )
 
     def fits(self, trial: FrozenTrial) -> bool:
@@ -177,12 +234,12 @@ class Inferred:
             config = self.config(trial.params, complete=complete, ranges=trial.distributions)
         except ConfigError:
             return False
-        present = (trial.params.keys() & self.space.variables.keys()) - self._unexplained
-        expected = config.keys() - self._unexplained
+        present = (trial.params.keys() & self.space.variables.keys()) - self._optional
+        expected = config.keys() - self._optional
         return present == expected or (not complete and present <= expected)
 
     def _fits_range(self, name: str, d: BaseDistribution) -> bool:
-        known = self._ranges.get(name)
+        known = self._present.get(name)
         if name not in self._varying:
             return known == d
         return name in self.dynamic or union([self._ranges[name], d]) == known
@@ -191,7 +248,7 @@ class Inferred:
 
     @property
     def readable_space(self) -> Space:
-        """The space with Optuna's values instead of positions; a dynamic range covers all ranges that were seen."""
+        """The space with Optuna's values instead of positions; a range covers the values of all trials."""
         return self._readable(self.space)
 
     def readable_config(self, trial: FrozenTrial) -> dict[str, Any]:
@@ -210,16 +267,39 @@ class Inferred:
         if isinstance(child, Choice):
             pairs = zip(child.labels, child.spaces, strict=True)
             return Choice({codec.value(int(position)): self._readable(sub) for position, sub in pairs})
-        return to_domain(self._ranges[name])
+        domain = to_domain(self._ranges[name])
+        if isinstance(child, Categorical) or isinstance(domain, Categorical) or not child.opens:
+            return domain
+        opens: dict[Any, Space] = {}
+        for ends, below in child.opens.items():
+            interval = tuple(codec.value(int(end)) for end in ends) if codec.by_position else ends
+            if below.children:  # The present part of an edited range is left out.
+                opens[interval] = self._readable(below)
+        return with_opens(domain, opens)
 
 
-def _position(codec: Codec, value: Any) -> int | None:
-    """The position of a value that may be a gate's; None if the present range does not have it."""
+def _can_be_gate(domain: Parameter) -> bool:
+    return not isinstance(domain, Categorical) or len(domain.values) <= MAX_COARSE
+
+
+def _covering(present: BaseDistribution, seen: Sequence[tuple[BaseDistribution, Any]]) -> BaseDistribution:
+    """The present distribution of a parameter, with the values that it had in earlier trials."""
+    if isinstance(present, (FloatDistribution, IntDistribution)):
+        values = [v for d, v in seen if not isinstance(d, CategoricalDistribution) and not _contains(present, v)]
+        return extended(present, values) if values else present
+    assert isinstance(present, CategoricalDistribution)
+    choices = list(present.choices)
+    for d, value in seen:
+        if isinstance(d, CategoricalDistribution) and not _contains(CategoricalDistribution(choices), value):
+            choices.append(value)
+    return present if len(choices) == len(present.choices) else CategoricalDistribution(choices)
+
+
+def _contains(d: BaseDistribution, value: Any) -> bool:
     try:
-        position = codec.position(value)
-    except ConfigError:
-        return None
-    return position if 0 <= position < codec.n_values else None
+        return bool(d._contains(d.to_internal_repr(value)))
+    except ValueError:
+        return False
 
 
 def _opening(structure: Structure) -> set[str]:

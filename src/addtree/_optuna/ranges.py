@@ -60,6 +60,33 @@ def union(seen: Sequence[BaseDistribution]) -> NumberDistribution:
     return FloatDistribution(low, high, log=log)
 
 
+def extended(d: NumberDistribution, values: Sequence[float]) -> NumberDistribution:
+    """The range, widened to hold values of earlier trials, on either side by at most its own width.
+
+    >>> extended(FloatDistribution(0, 1), [0.5, -0.3, 7.0])
+    FloatDistribution(high=2.0, log=False, low=-0.3, step=None)
+    >>> extended(IntDistribution(10, 20, step=5), [3])
+    IntDistribution(high=20, log=False, low=0, step=5)
+    """
+    if d.single():
+        return d
+    if d.step is None or d.log:
+        start, end = _ends(d)
+        width = (end - start) if math.isfinite(end - start) else 0.0
+        low, high = (math.exp(x) if d.log else x for x in (start - width, end + width))
+        least = min(max(min(values, default=d.low), low), d.low)
+        largest = max(min(max(values, default=d.high), high), d.high)
+        if isinstance(d, IntDistribution):
+            return IntDistribution(max(math.ceil(least), 1), math.floor(largest), log=True)
+        return FloatDistribution(least, largest, log=d.log)
+    n = _last_step(d)
+    below = min(math.ceil(max(d.low - min(values, default=d.low), 0) / d.step), n)
+    above = min(math.ceil(max(max(values, default=d.high) - d.high, 0) / d.step), n)
+    if isinstance(d, IntDistribution):
+        return IntDistribution(d.low - below * d.step, d.high + above * d.step, step=d.step)
+    return FloatDistribution(d.low - below * d.step, d.high + above * d.step, step=d.step)
+
+
 def position_in(d: NumberDistribution, value: float) -> float:
     """The position of a value within a range, in [0, 1]; the middle if the range has a single value.
 

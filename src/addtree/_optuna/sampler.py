@@ -7,6 +7,8 @@ import math
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +17,21 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._history import check_history
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
 from addtree._types import Config
-from addtree.errors import OptionError
+from addtree.errors import ConfigError, OptionError
 from addtree.model.specification import Specification
 from addtree.space.space import Space
 
 _MAX_ATTEMPTS = 20
 """A suggestion is made at most this often if another worker takes the same configuration at the same moment."""
+
+_MAX_STUDIES = 8  # A sampler remembers what it knows about this many studies; about others it reads again.
 
 
 class AddTreeSampler(BaseSampler):
@@ -34,15 +39,18 @@ class AddTreeSampler(BaseSampler):
 
     space             the space if it is known; else it is inferred from the trials seen so far
     seed              an int makes a study reproducible (with one worker, in the same order); None draws a seed
-    n_startup_trials  the number of trials that explore the space before the model is used; up to three times as many
-                      if it takes them to see every option. A declared space uses the initial design of `Optimizer`, at
-                      most that long, and one worker then gets the same configurations as from `Optimizer`
+    n_startup_trials  the number of trials that explore the space before the model is used, or fewer if the space is
+                      small. Up to three times that number, every other trial then tries a value that no trial has
+                      tried yet. A declared space uses the initial design of `Optimizer`, at most three times that long,
+                      and one worker then gets the same configurations as from `Optimizer`
     constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
     initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
                       parameters is completed. One that a trial has already is skipped
     noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
                       value, None to learn it. Under noise, the same parameters may be suggested again. With several
                       objectives, a dict by their numbers: {0: 0.1}
+    history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
+                      configuration of each is evaluated first, and the rest counts as soon as the trials show a space
 
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
@@ -72,6 +80,7 @@ class AddTreeSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         noise: float | Mapping[int, float] | None = None,
         initial: Sequence[Config] = (),
+        history: Sequence[Any] = (),
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -82,31 +91,40 @@ class AddTreeSampler(BaseSampler):
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
         for std in noise.values() if isinstance(noise, Mapping) else (noise,):
             Specification(noise=std)  # raises if the noise is impossible
-        self._settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        self._settings = replace(settings, history=check_history(history))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
-        self._state: StudyState | None = None
+        self._states: list[StudyState] = []  # Those of the studies used last, the latest first.
+
+    def with_history(self, history: Sequence[Any]) -> AddTreeSampler:
+        """The same sampler with other earlier studies."""
+        other = copy.copy(self)
+        other._settings = replace(self._settings, history=check_history(history))
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_state")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_lock", "_states")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock, self._state = threading.RLock(), None
+        self._lock, self._states = threading.RLock(), []
 
     def reseed_rng(self) -> None:
         """Does nothing: the random numbers of a trial depend only on the seed and the trial's number."""
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every parameter that was declared or seen so far."""
-        with self._lock:
-            model = self._state_for(study, trial).model
-            return {} if model is None else dict(model.translation.distributions)
+        """Always empty.
+
+        Optuna refuses a relative parameter that the objective then asks for with another scale or other categories, as
+        edited code does. So every suggested value is handed out by `sample_independent`, in the range asked for.
+        """
+        return {}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The parameters that are active in the suggested configuration."""
+        """Suggest all parameters of a trial together. The result is empty; `sample_independent` returns the values."""
         with self._lock:
             state = self._state_for(study, trial)
             initial = state.initial.take(study, trial, state.history.published)
@@ -125,7 +143,7 @@ class AddTreeSampler(BaseSampler):
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break
             state.remember(trial, params)
-            return {name: value for name, value in params.items() if name in search_space}
+            return {}
 
     def _suggest(
         self, model: StudyModel, study: Study, trial: FrozenTrial, fixed: dict[str, Any], attempt: int
@@ -139,14 +157,16 @@ class AddTreeSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value for a parameter that was not suggested, or was suggested outside of its range in this trial."""
+        """The value of a suggested parameter in the range that the objective asks for, or a random value."""
         with self._lock:
-            state = self._state_for(study, trial)
+            state = self._state_of(study)
+            if trial.number not in state.suggestions:
+                state.begin(study, trial)
+                state.recall(trial)
             if param_name not in state.suggestions.get(trial.number, {}):
                 state.complete(trial, param_name, self._rng(trial, 0))
-            value = state.decode(trial, param_name, param_distribution)
-            if value is not None:
-                return value
+            with suppress(ConfigError):
+                return state.decode(trial, param_name, param_distribution)
             counts = state.history.counts.get(param_name, {})
         purpose = zlib.crc32(param_name.encode(errors="surrogatepass"))
         return draw_value(param_distribution, counts, self._rng(trial, purpose))
@@ -183,16 +203,25 @@ class AddTreeSampler(BaseSampler):
     def space(self, study: Study) -> Space | None:
         """The declared space, or else the space that the finished trials of a study show; None if there are none.
 
-        A parameter whose range depends on others appears with a range that covers all ranges that were seen.
+        A range covers the values of all trials: a parameter whose range depends on others, and code that was edited,
+        have several ranges. An option that was removed is still there.
         """
         return self._settings.space if self._settings.space is not None else inferred_space(study)
 
     def _state_for(self, study: Study, trial: FrozenTrial) -> StudyState:
         """What is known about the study at the beginning of the trial."""
-        if self._state is None or not self._state.belongs_to(study):
-            self._state = StudyState(study, self._settings)
-        self._state.begin(study, trial)
-        return self._state
+        state = self._state_of(study)
+        state.begin(study, trial)
+        return state
+
+    def _state_of(self, study: Study) -> StudyState:
+        """What is known about the study."""
+        state = next((state for state in self._states if state.belongs_to(study)), None)
+        if state is None:
+            state = StudyState(study, self._settings)
+        others = [other for other in self._states if other is not state]
+        self._states = [state, *others][:_MAX_STUDIES]
+        return state
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._settings.seed, trial.number, purpose])

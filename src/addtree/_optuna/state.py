@@ -11,21 +11,30 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from addtree._history import best_configs
 from addtree._optuna.codec import Declared, Translation, narrow_type
 from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
+from addtree.errors import ConfigError
 from addtree.space.parameters import Real
 from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
 
+_N_EARLY = 10
+"""Up to this number of finished trials, the structure is inferred again after each trial."""
+
 _N_SETTLED = 30
 """After this number of finished trials, the structure is inferred again only if a new trial contradicts it."""
+
+_REVIEW_CYCLE = 5
+"""In between, it is also inferred again at every multiple of this number: others may explain the trials better now."""
 
 
 class StudyState:
@@ -43,10 +52,13 @@ class StudyState:
         self._goals = StudyGoals.of(study)
         self._latest: int | None = None  # The number of the trial for which the study was last read.
         self.history = TrialHistory()
-        self.initial = InitialConfigs(settings.initial)
+        # The portfolio of `Optimizer` needs a space. Without one, the best of each earlier study takes its place.
+        best = best_configs(settings.tasks(self._goals)) if settings.space is None else ()
+        self.initial = InitialConfigs((*settings.initial, *best))
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
+        self._checked: dict[str, BaseDistribution] = {}  # The last distribution of each parameter that was checked.
         self._translate([])
 
     def belongs_to(self, study: Study) -> bool:
@@ -73,15 +85,18 @@ class StudyState:
         if translation is None or not translation.space.variables:
             self.model = None
         elif self.model is None:
-            self.model = StudyModel(translation, self.history, self._settings, self._goals)
+            shared = SharedFit(self._storage, self._study_id)
+            self.model = StudyModel(translation, self.history, self._settings, self._goals, shared)
         else:
             self.model.retranslate(translation)
 
     def _translation(self, new: list[FrozenTrial]) -> Translation | None:
         if self._settings.space is not None:
-            declared = Declared(self._settings.space, self.history.distributions)
+            declared = Declared(self._settings.space)
             for trial in new:
-                for name, problem in declared.contradictions(trial.distributions):
+                unchecked = {n: d for n, d in trial.distributions.items() if not _are_same(d, self._checked.get(n))}
+                self._checked.update(unchecked)
+                for name, problem in declared.contradictions(unchecked):
                     self._warn(
                         name, f"the objective contradicts the space: in trial {trial.number}, {name!r} {problem}"
                     )
@@ -89,16 +104,12 @@ class StudyState:
         finished = self.history.finished
         if not finished:
             return None
-        if self.model is not None and len(finished) > _N_SETTLED:
+        n = len(finished)
+        if self.model is not None and (n > _N_SETTLED or (n > _N_EARLY and n % _REVIEW_CYCLE)):
             current = self.model.translation
             if isinstance(current, Inferred) and all(current.fits(trial) for trial in new):
                 return current
-        inferred = Inferred(sorted(finished, key=lambda trial: trial.number))
-        for name, n in inferred.narrowed.items():
-            self._warn(
-                name, f"{n} trials have {name!r} outside of its present range; they count at the nearest end of it"
-            )
-        return inferred
+        return Inferred(sorted(finished, key=lambda trial: trial.number))
 
     def _warn(self, name: str, message: str) -> None:
         """Log a warning, one for each parameter."""
@@ -116,16 +127,21 @@ class StudyState:
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
         variables = self.model.translation.space.variables
-        trials = (*self.history.finished, *self.history.unfinished)
         for name, value in params.items():
             domain = variables.get(name)
             if name in fixed or not isinstance(domain, Real) or domain.step is not None:
                 continue
             # A position in a dynamic range is not a float: it may decode to an integer.
             is_inside = isinstance(value, float) and domain.low < value < domain.high
-            if is_inside and all(trial.params.get(name) != value for trial in trials):
+            is_old = value in self.history.counts.get(name, {})  # The internal representation of a float is itself.
+            if is_inside and not is_old and all(t.params.get(name) != value for t in self.history.unfinished):
                 return False
         return True
+
+    def recall(self, trial: FrozenTrial) -> None:
+        """Read the suggestion for a trial if it is not known, as after work on another study."""
+        if trial.number not in self.suggestions and (suggested := self.history.published(trial)):
+            self.suggestions[trial.number] = suggested
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:
         """Suggest a parameter that the objective reached by a decision of its own, if the model knows it."""
@@ -134,14 +150,14 @@ class StudyState:
             self.suggestions[trial.number] = {**self.suggestions.get(trial.number, {}), **found}
 
     def decode(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
-        """The value of a suggested parameter in the range that the objective asks for; None if there is none.
+        """The value of a suggested parameter in the range that the objective asks for, or a ConfigError without one.
 
         A position becomes the value at that position. A value outside of the range keeps its position instead of being
         clipped. If another trial has the same parameters already, the nearest free value of a grid is taken.
         """
         suggested, d = self.suggestions.get(trial.number, {}), narrow_type(distribution)
         if name not in suggested:
-            return None
+            raise ConfigError(f"parameter {name!r} was not suggested")
         position = suggested_position(suggested[name])
         if isinstance(d, CategoricalDistribution):
             return nearest_value(d, suggested[name])
@@ -173,6 +189,11 @@ class StudyState:
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def _are_same(one: BaseDistribution, other: BaseDistribution | None) -> bool:
+    """Whether two distributions are the same; much faster than Optuna's comparison, because most of them are."""
+    return type(one) is type(other) and vars(one) == vars(other)
 
 
 def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:

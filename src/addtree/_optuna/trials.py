@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optuna.distributions import BaseDistribution
 from optuna.samplers import PartialFixedSampler
 from optuna.storages import InMemoryStorage
 from optuna.study import Study, StudyDirection
@@ -25,9 +24,11 @@ LOST = "addtree:lost"
 STD = "addtree:std"
 """User attribute of a trial: the standard error of its value, if that is known; with several values, a list."""
 
+PIECE_LENGTH = 2045
+"""Every storage can hold this number of characters in one attribute."""
+
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
 _LARGEST = 1e300  # An infinite constraint counts as this.
-_PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
 
 
 # ---------------------------------------------------------------------- what was suggested
@@ -49,8 +50,8 @@ def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
 def suggestion_attrs(params: Mapping[str, Any]) -> dict[str, str]:
     """The system attributes that `published` reads, or a TypeError for what JSON cannot hold."""
     text = json.dumps(params, separators=(",", ":"))
-    starts = range(0, len(text), _PIECE_LENGTH)
-    return {f"{_SUGGESTED}:{i}": text[start : start + _PIECE_LENGTH] for i, start in enumerate(starts)}
+    starts = range(0, len(text), PIECE_LENGTH)
+    return {f"{_SUGGESTED}:{i}": text[start : start + PIECE_LENGTH] for i, start in enumerate(starts)}
 
 
 def published(trial: FrozenTrial) -> dict[str, Any]:
@@ -230,19 +231,16 @@ def _constraint(name: str) -> str:
 class TrialHistory:
     """The trials of one study. Each call of `read` looks only at those that are new or were unfinished.
 
-    finished       the informative finished trials, in the order in which they were read
-    unfinished     the trials that run, or wait for a worker, by number
-    distributions  the distribution of each parameter in the informative trial with the largest number
-    counts         for each parameter, how often each value occurred (by its internal representation)
+    finished    the informative finished trials, in the order in which they were read
+    unfinished  the trials that run, or wait for a worker, by number
+    counts      for each parameter, how often each value occurred (by its internal representation)
     """
 
     def __init__(self) -> None:
         self.finished: list[FrozenTrial] = []
         self.unfinished: list[FrozenTrial] = []
-        self.distributions: dict[str, BaseDistribution] = {}
         self.counts: dict[str, dict[float, int]] = {}
         self._kept: dict[int, dict[str, Any]] = {}  # By trial number: suggestions that are not in the storage.
-        self._newest: dict[str, int] = {}  # The number of the trial that each of `distributions` is from.
         self._read: set[int] = set()  # The numbers of all finished trials that were read.
         self._n_known = 0  # Every trial with a smaller number was read, or is in `_open`.
         self._open: list[int] = []  # The numbers of the trials that were unfinished when all trials were last visible.
@@ -289,5 +287,3 @@ class TrialHistory:
             value = distribution.to_internal_repr(trial.params[name])
             counts = self.counts.setdefault(name, {})
             counts[value] = counts.get(value, 0) + 1
-            if self._newest.get(name, -1) <= trial.number:
-                self._newest[name], self.distributions[name] = trial.number, distribution

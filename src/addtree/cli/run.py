@@ -35,14 +35,36 @@ def run(
         ),
     ] = None,
     maximize: Maximize = False,
+    history: Annotated[
+        list[str] | None, typer.Option(metavar="STUDY", help="An earlier study to learn from; may be repeated.")
+    ] = None,
+    history_storage: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="The storage of --history: one for all, or one for each; else --storage."),
+    ] = None,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
     if timeout is not None and math.isnan(timeout):
         raise OptionError("--timeout nan is not a number of seconds")
-    job = supervisor.Job(file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise, pruner)
+    earlier = _pairs(history or [], history_storage or [], storage)
+    job = supervisor.Job(
+        file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise, pruner, earlier
+    )
     try:
         with progress_bar(trials) as on_progress:
             result = supervisor.run(job, on_progress)
     except KeyboardInterrupt:
         raise InterruptedRunError("interrupted; the same command continues from here") from None
     print_summary(job.study, result)
+
+
+def _pairs(studies: list[str], storages: list[str], default: str) -> tuple[tuple[str, str], ...]:
+    """Storage and name of each earlier study."""
+    urls = storages or [default]
+    if not studies and storages:
+        raise OptionError(f"--history-storage {storages[0]} has no study; add --history STUDY")
+    if len(urls) not in (1, len(studies)):
+        raise OptionError(
+            f"{len(urls)} times --history-storage for {len(studies)} --history; give one, or one for each"
+        )
+    return tuple(zip(urls * len(studies) if len(urls) == 1 else urls, studies, strict=True))

@@ -83,27 +83,21 @@ class Objective:
         self.kernel = kernel = gram.kernel
         self._T, self._S = len(kernel.terms), kernel.n_scales
         self._likelihood = Likelihood(gram)
+        self._mean = 0.0 if data.prior_mean is None else data.prior_mean.value(gram.rows)
         transform = make_transform(specification, data.y)
         self._s = transform.standardise(data.y)
         # The variance told with each value, on the standardised scale, and the slope of its logarithm by the power.
         self._told = (transform.slope(data.y) * data.std) ** 2
         self._told_slope = 2.0 * np.sign(self._s) * np.log1p(np.abs(self._s))
         learned = specification.learned_transform
-        self._power_bounds = (1.0, 1.0) if learned is None else learned.power_bounds
         self.learns_power = learned is not None
-        self._noise_bounds = _noise_bounds(specification.noise, transform.scale)
+        self.bounds = theta_bounds(specification, kernel, transform)
         size = self._T + self._S + 2
         members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
         members["lengthscale"] = np.arange(self._T, self._T + self._S)
         members["noise"], members["power"] = np.array([size - 2]), np.array([size - 1])
         self._has_prior = specification.inference == "map"
         self.prior = LogPrior(specification.priors if self._has_prior else STARTS, members, size)
-
-    @property
-    def bounds(self) -> list[tuple[float, float]]:
-        """Lower and upper bound of every entry of θ."""
-        own = [_LOG_AMPLITUDE] * self._T + [_LOG_LENGTHSCALE] * self._S
-        return [*own, self._noise_bounds, self._power_bounds]
 
     @property
     def centre(self) -> Array:
@@ -115,7 +109,7 @@ class Objective:
     def noisy_centre(self) -> Array:
         """The same with much noise, within the bounds: from there, no lengthscale has to follow the noise."""
         theta = self.centre
-        theta[-2] = np.clip(np.log(_NOISY_START), *self._noise_bounds)
+        theta[-2] = np.clip(np.log(_NOISY_START), *self.bounds[-2])
         return theta
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
@@ -126,9 +120,10 @@ class Objective:
             told = told * np.exp((theta[-1] - 1.0) * self._told_slope)
         hyper = unpack(theta, self.kernel)
         try:
-            value, by_a, by_l, by_noise, by_z = self._likelihood.value_and_gradient(hyper, z, hyper.noise + told)
+            found = self._likelihood.value_and_gradient(hyper, z - self._mean, hyper.noise + told)
         except np.linalg.LinAlgError:
             return _IMPOSSIBLE, np.zeros_like(theta)
+        value, by_a, by_l, by_noise, by_z = found
         by_power = 0.0 if dz is None else by_power + float(by_z @ dz + by_noise @ (told * self._told_slope))
         gradient = -np.concatenate([by_a, by_l, [hyper.noise * float(np.sum(by_noise)), by_power]])
         value = -value - log_jacobian
@@ -137,6 +132,14 @@ class Objective:
             value += penalty
             gradient += by_theta
         return value, gradient
+
+
+def theta_bounds(specification: Specification, kernel: Kernel, transform: Transform) -> list[tuple[float, float]]:
+    """Lower and upper bound of every entry of θ; `transform` is that of the values."""
+    own = [_LOG_AMPLITUDE] * len(kernel.terms) + [_LOG_LENGTHSCALE] * kernel.n_scales
+    learned = specification.learned_transform
+    power_bounds = (1.0, 1.0) if learned is None else learned.power_bounds
+    return [*own, _noise_bounds(specification.noise, transform.scale), power_bounds]
 
 
 def _noise_bounds(declared: float | None, scale: float) -> tuple[float, float]:

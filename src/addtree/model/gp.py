@@ -5,10 +5,11 @@ z       n       observed values, on the scale of the model (see `transform`)
 N       n       noise variance of each observation: σ², and the variance that was told with it
 K       n x n   covariance of the observations, noise included: k(X, X) + diag(N)
 L       n x n   its lower Cholesky factor, by blocks
-α       n       K⁻¹ z
+m       n       prior mean, 0 unless something is known beforehand (see `prior_mean`)
+α       n       K⁻¹ (z - m)
 k*      m x n   covariance of m queries with the observations
 
-    mean = k* α          variance = k(x*, x*) - k* K⁻¹ k*ᵀ        (the paper's section 4.1)
+    mean = m* + k* α     variance = k(x*, x*) - k* K⁻¹ k*ᵀ        (the paper's section 4.1)
 
 An observation that shares no active term with a query has k* = 0. If it lies in another block of L, it costs the query
 nothing.
@@ -26,6 +27,7 @@ from addtree._types import Array, Index
 from addtree.model.cholesky import BlockCholesky
 from addtree.model.kernel import Hyperparameters, Kernel, Rows, stack
 from addtree.model.kernel_matrices import Counted, CrossCovariance, GramMatrix, MovingPoints, scatter
+from addtree.model.prior_mean import PriorMean
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -87,7 +89,8 @@ class Likelihood:
 class Posterior:
     """The Gaussian process given observations z at rows. Immutable: `condition` returns a new one.
 
-    noise  N; without it, every observation has the variance of the hyperparameters
+    noise       N; without it, every observation has the variance of the hyperparameters
+    prior_mean  m as a function; None for zero
     """
 
     kernel: Kernel
@@ -98,6 +101,7 @@ class Posterior:
     cholesky: BlockCholesky
     alpha: Array
     cross: CrossCovariance  # of any other rows with these
+    prior_mean: PriorMean | None = None
 
     @classmethod
     def from_data(
@@ -109,6 +113,7 @@ class Posterior:
         *,
         noise: Array | None = None,
         gram: GramMatrix | None = None,
+        prior_mean: PriorMean | None = None,
     ) -> Posterior:
         """Condition on observations z at rows, from scratch; faster with their Gram matrix."""
         noise = np.full(len(z), hyper.noise) if noise is None else noise
@@ -116,7 +121,8 @@ class Posterior:
         K = cross.value(rows) if gram is None else gram.value(hyper)
         K[np.diag_indices(len(K))] = kernel.variance(hyper, rows.basis) + noise
         factor = BlockCholesky.factorize(K, rows.blocks)
-        return cls(kernel, hyper, rows, z, noise, factor, factor.solve(z), cross)
+        alpha = factor.solve(_residuals(prior_mean, rows, z))
+        return cls(kernel, hyper, rows, z, noise, factor, alpha, cross, prior_mean)
 
     def condition(self, rows: Rows, z: Array, noise: Array | None = None) -> Posterior:
         """Condition on further observations, appending to the factor."""
@@ -127,26 +133,48 @@ class Posterior:
         corner = K[:, n:].copy()
         corner[np.diag_indices(len(rows))] = self.kernel.variance(self.hyper, rows.basis) + noise
         factor, values = self.cholesky.append(K[:, :n].T, corner), np.concatenate([self.z, z])
-        noise = np.concatenate([self.noise, noise])
-        return Posterior(self.kernel, self.hyper, both, values, noise, factor, factor.solve(values), cross)
+        noise, alpha = np.concatenate([self.noise, noise]), factor.solve(_residuals(self.prior_mean, both, values))
+        return Posterior(self.kernel, self.hyper, both, values, noise, factor, alpha, cross, self.prior_mean)
+
+    def residuals(self) -> Array:
+        """z - m at the observations."""
+        return _residuals(self.prior_mean, self.rows, self.z)
+
+    def prior_at(self, queries: Rows) -> Array | float:
+        """m at queries."""
+        return 0.0 if self.prior_mean is None else self.prior_mean.value(queries)
+
+    def moving_prior(
+        self, X: Array, counted: Counted, row: Index | None
+    ) -> Callable[[Array], tuple[Array | float, Callable[[Array], Array | float]]]:
+        """m at moving points, and the function that turns derivatives by m into d/dX."""
+        return (
+            (lambda X: (0.0, lambda by_mean: 0.0))
+            if self.prior_mean is None
+            else self.prior_mean.moving(X, counted, row)
+        )
 
     def means(self) -> Array:
-        """The mean at the observations themselves: k(X, X) α = z - N α."""
+        """The mean at the observations themselves: m + k(X, X) α = z - N α."""
         return self.z - self.noise * self.alpha
+
+    def mean(self, queries: Rows) -> Array:
+        """Mean of the function at m queries; much faster than with the variance."""
+        return self.cross.value(queries) @ self.alpha
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
         cross = self.cross.value(queries)
         reduction = np.sum(self.cholesky.half_solve(cross.T) ** 2, axis=0)
         variance = self.kernel.variance(self.hyper, queries.basis) - reduction
-        return cross @ self.alpha, np.maximum(variance, 0.0)
+        return self.prior_at(queries) + cross @ self.alpha, np.maximum(variance, 0.0)
 
     def joint(self, queries: Rows) -> tuple[Array, Array]:
         """Mean (m) and covariance (m x m) of the function at m queries."""
         cross = self.cross.value(queries)
         half = self.cholesky.half_solve(cross.T)
         prior = CrossCovariance(self.kernel, self.hyper, queries).value(queries)
-        return cross @ self.alpha, prior - half.T @ half
+        return self.prior_at(queries) + cross @ self.alpha, prior - half.T @ half
 
     def component(self, terms: Sequence[int], queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the sum of some terms; the means of all components add up to the prediction."""
@@ -161,7 +189,10 @@ class Posterior:
         cross = weights @ self.cross.value(queries)
         prior = weights @ CrossCovariance(self.kernel, self.hyper, queries).value(queries) @ weights.T
         half = self.cholesky.half_solve(np.ascontiguousarray(cross.T))
-        return cross @ self.alpha, prior - half.T @ half
+        mean = cross @ self.alpha
+        if self.prior_mean is not None:
+            mean = mean + weights @ self.prior_mean.value(queries)
+        return mean, prior - half.T @ half
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and variance of each observation, noise included, as predicted from all the others.
@@ -177,15 +208,23 @@ class Posterior:
         The function returns mean (B), variance (B), and the function that pulls derivatives by these two back to X.
         """
         points = MovingPoints(self.kernel, self.hyper, self.rows, X, counted, row)
+        prior_mean = self.moving_prior(X, points.counted, row)
 
         def function(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, prior, pull_back = points.value(X)
             half = self.cholesky.solve(cross.T).T
             variance = np.maximum(prior - np.sum(cross * half, axis=1), 0.0)
+            mean, by_X = prior_mean(X)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
-                return pull_back(by_mean[:, None] * self.alpha - 2.0 * by_variance[:, None] * half, by_variance)
+                own = pull_back(by_mean[:, None] * self.alpha - 2.0 * by_variance[:, None] * half, by_variance)
+                return own + by_X(by_mean)
 
-            return cross @ self.alpha, variance, gradient
+            return mean + cross @ self.alpha, variance, gradient
 
         return function
+
+
+def _residuals(prior_mean: PriorMean | None, rows: Rows, z: Array) -> Array:
+    """z - m at rows."""
+    return z if prior_mean is None else z - prior_mean.value(rows)

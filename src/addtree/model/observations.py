@@ -1,4 +1,4 @@
-"""Observations: encoded rows, their values, and how exactly these are known."""
+"""Observations: encoded rows, their values, how exactly these are known, and what was known before them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from addtree._types import Array, Index
+from addtree.model.prior_mean import PriorMean
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,14 @@ class Observations:
     X    n x D  encoded rows
     y    n      values, in the units of the objective; lower is better
     std  n      the standard error of each value that is known beforehand; it adds to the noise of all values
+
+    prior_mean  what is known about the function without these values, on the scale of the model; None if nothing is
     """
 
     X: Array
     y: Array
     std: Array
+    prior_mean: PriorMean | None = None
 
     @classmethod
     def exact(cls, X: Array, y: Array) -> Observations:
@@ -31,4 +35,4 @@ class Observations:
         return len(self.y)
 
     def __getitem__(self, index: slice | Index) -> Observations:
-        return Observations(self.X[index], self.y[index], self.std[index])
+        return Observations(self.X[index], self.y[index], self.std[index], self.prior_mean)

@@ -45,7 +45,7 @@ def read_study(study: optuna.Study) -> tuple[Space, list[Record]]:
     trials = [t for t in study.get_trials(deepcopy=False) if t.state in _STATES and not is_lost(t)]
     declared = space_of(study)
     finished = [t for t in trials if t.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-    translation = Inferred(finished or trials) if declared is None else Declared(declared, {})
+    translation = Inferred(finished or trials) if declared is None else Declared(declared)
     space = translation.readable_space if isinstance(translation, Inferred) else translation.space
     return space, [_record(trial, translation, space) for trial in trials]
 

@@ -44,6 +44,7 @@ class Observed:
 
     restriction  what a suggestion must agree with, if it is not free
     failed       rows of evaluations that gave no value (k x D)
+    hints        further rows that may be good, from elsewhere
     """
 
     encoding: Encoding
@@ -52,6 +53,7 @@ class Observed:
     taken: set[bytes]
     restriction: Restriction | None = None
     failed: Array | None = None
+    hints: Array | None = None
 
     @cached_property
     def ranked(self) -> Array:
@@ -75,6 +77,8 @@ def candidates(observed: Observed, settings: CandidateSettings, rng: np.random.G
     parts = [observed.encoding.sample(settings.anywhere, rng)]
     if len(best):
         parts += [near(observed.encoding, best, settings, rng), _across(observed, best, settings, rng)]
+    if observed.hints is not None:
+        parts.append(observed.hints)
     return np.concatenate(parts)
 
 

@@ -48,7 +48,7 @@ class SamplePath:
         rows = posterior.rows
         noise = rng.normal(size=len(rows)) * np.sqrt(posterior.noise)
         prior = self._prior(rows, TermPoints.from_mask(rows.active), np.arange(len(rows)))[0]
-        self._correction = posterior.cholesky.solve(posterior.z - prior - noise)
+        self._correction = posterior.cholesky.solve(posterior.residuals() - prior - noise)
 
     @property
     def kernel(self) -> Kernel:
@@ -87,7 +87,7 @@ class SamplePath:
         """The draw at m queries, and zeros for its variance."""
         cross = self._posterior.cross.value(queries)
         prior = self._prior(queries, TermPoints.from_mask(queries.active), np.arange(len(queries)))[0]
-        value = prior + cross @ self._correction
+        value = self._posterior.prior_at(queries) + prior + cross @ self._correction
         return value, np.zeros_like(value)
 
     def moments(self, X: Array, counted: Counted, row: Index | None = None) -> Moments:
@@ -95,15 +95,18 @@ class SamplePath:
         posterior = self._posterior
         kernel = posterior.kernel
         points = MovingPoints(kernel, posterior.hyper, posterior.rows, X, counted, row)
+        prior_mean = posterior.moving_prior(X, points.counted, row)
 
         def function(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
             cross, _, pull_back = points.value(X)
             prior, by_X = self._prior(kernel.rows(X), points.counted, points.row)
+            mean, by_mean_X = prior_mean(X)
 
             def gradient(by_mean: Array, by_variance: Array) -> Array:
-                return by_X(by_mean) + pull_back(by_mean[:, None] * self._correction, np.zeros_like(by_mean))
+                own = by_X(by_mean) + pull_back(by_mean[:, None] * self._correction, np.zeros_like(by_mean))
+                return own + by_mean_X(by_mean)
 
-            value = prior + cross @ self._correction
+            value = mean + prior + cross @ self._correction
             return value, np.zeros_like(value), gradient
 
         return function

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -99,6 +99,33 @@ class Restriction:
         """Per cell of a choice or opener, whether it is allowed at one of the nodes that hold it."""
         nodes = [node for node, j in self.cells if j == column]
         return np.asarray(np.any([self.allowed(node, column) for node in nodes], axis=0))
+
+    def narrowed(self, excluded: Mapping[str, Collection[int]], preferred: Config) -> Restriction:
+        """The same restriction without some cells, and with values for further parameters, as far as it allows both.
+
+        excluded   by the names of choices and openers, the cells that do not count
+        preferred  values that count where the parameter is active and has no given value
+        """
+        encoding, codes, cells = self.encoding, self.codes.copy(), {}
+        for name, value in preferred.items():
+            j = encoding.index[name]
+            codes[j] = self.codes[j] if self.fixed[j] else encoding.encode_value(name, value)
+        for (node, j), allowed in self.cells.items():
+            own = range(len(encoding.space.tree.cells[encoding.names[j]]))
+            own = own if np.isnan(codes[j]) else _cells_of(encoding, j, codes[[j]]).tolist()
+            kept = (set(allowed) & set(own)) - set(excluded.get(encoding.names[j], ()))
+            cells[node, j] = tuple(sorted(kept)) or allowed
+            codes[j] = codes[j] if kept else self.codes[j]
+        return replace(self, values={**preferred, **self.values}, codes=codes, cells=cells)
+
+    def allows(self, name: str, value: Any) -> bool:
+        """Whether a variable may have a value at one of the nodes that hold it."""
+        j = self.encoding.index[name]
+        code = np.array([self.encoding.encode_value(name, value)])
+        if self.fixed[j]:
+            return bool(abs(code[0] - self.codes[j]) < _TOLERANCE)
+        has_cells = any(column == j for _, column in self.cells)
+        return not has_cells or bool(self.allowed_anywhere(j)[_cells_of(self.encoding, j, code)[0]])
 
     def reaches(self, node: int) -> bool:
         """Whether some row that agrees activates a node."""

@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
+from addtree.study.history import learn_from, read_task
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, open_study, progress, progress_of
@@ -40,6 +41,7 @@ class Job:
     timeout  seconds after which no trial starts
     noise    standard deviation of repeated evaluations; None for that of the file or of the study
     pruner   name of the rule that ends unpromising trials; None for that of the study
+    history  storage and name of each earlier study to learn from
     """
 
     file: Path
@@ -52,6 +54,7 @@ class Job:
     maximize: bool = False
     noise: float | None = None
     pruner: str | None = None
+    history: tuple[tuple[str, str], ...] = ()
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
@@ -94,6 +97,8 @@ def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
         storage, job.study, task.space, seed=job.seed, maximize=job.maximize, noise=noise, initial=task.initial
     )
     set_pruner(study, job.pruner)
+    if job.history:
+        learn_from(study, [read_task(url, name) for url, name in job.history])
     return study
 
 

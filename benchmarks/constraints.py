@@ -1,0 +1,129 @@
+"""One objective under a constraint: `python -m benchmarks.constraints`.
+
+The error of a surrogate is minimised while its time, memory or number of features stays below a limit that 1 to 30 % of
+500 random configurations keep. A line shows a method on a problem after 50 and 100 evaluations: the number of runs
+that found something feasible, and the feasible regret, with its 95 % bootstrap interval over seeds and Holm's p of
+Wilcoxon's test against addtree. Regret counts from the least feasible value of any run, in units of (median - least) of
+the feasible values of the sample; a run without a feasible value has the largest regret of all runs. What is missing is
+reported and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import addtree as at
+from addtree._types import Array
+from benchmarks import noise, regret, several
+from benchmarks.paired import holm
+from benchmarks.several import GP, MARKS, NOW, TPE, Evaluate
+from benchmarks.task import MissingDataError
+
+SAMPLE = 500  # Random configurations from which the limit is computed.
+SHARES = {  # The share of random configurations that keep the limit; keys end with the objective and the limited value.
+    ("iaml_super", "40981", "mmce", "nf"): 0.1,
+    ("iaml_super", "1489", "auc", "timetrain"): 0.05,
+    ("iaml_super", "41146", "logloss", "rammodel"): 0.3,
+    ("rbv2_xgboost", "40984", "logloss", "memory"): 0.02,
+    ("rbv2_xgboost", "12", "logloss", "timepredict"): 0.1,
+    ("rbv2_svm", "1220", "mmce", "timetrain"): 0.01,
+}
+PROBLEMS = {"-".join(key): share for key, share in SHARES.items()}
+
+
+@cache
+def problem(name: str) -> tuple[at.Space, Evaluate, str, dict[str, float], float]:
+    """The space of a problem, its values, its objective, its limit, and the unit of regret."""
+    scenario, instance, objective, limited = name.split("-")
+    space, evaluate = several.surrogate(scenario, instance, (objective, limited))
+    rng = np.random.default_rng(0)
+    values = [evaluate(space.sample(rng)) for _ in range(SAMPLE)]
+    limit = float(np.quantile([each[limited] for each in values], PROBLEMS[name]))
+    feasible = [each[objective] for each in values if each[limited] <= limit]
+    unit = float(np.median(feasible) - np.min(feasible))
+    return space, evaluate, objective, {limited: limit}, unit
+
+
+def run_problem(name: str, method: str, seed: int, budget: int) -> list[float]:
+    """The least feasible value after each evaluation of a run; infinite before the first."""
+    space, evaluate, objective, limits, _ = problem(name)
+    best = np.inf
+    out = []
+    for values in several.run(method, space, evaluate, (objective,), limits, seed, budget):
+        if all(values[limited] <= limit for limited, limit in limits.items()):
+            best = min(best, values[objective])
+        out.append(best)
+    return out
+
+
+def regrets(found: Mapping[tuple[Any, ...], list[float]], units: Mapping[str, float]) -> dict[tuple[str, str], Array]:
+    """By problem and method, the feasible regrets (seeds x marks); infinite where a run has no feasible value."""
+    out: dict[tuple[str, str], list[list[float]]] = {}
+    for job in sorted(found):
+        least = min(min(run) for other, run in found.items() if other[0] == job[0])
+        run = found[job]
+        row = [(run[:mark][-1] - least) / units[job[0]] for mark in MARKS]
+        out.setdefault((job[0], job[1]), []).append(row)
+    return {key: np.array(rows) for key, rows in out.items()}
+
+
+def print_table(found: Mapping[tuple[Any, ...], list[float]], units: Mapping[str, float], seeds: int) -> None:
+    """Print a line per problem and method, and the totals."""
+    by_method = {key: values for key, values in regrets(found, units).items() if len(values) == seeds}
+    filled = {}
+    for key, values in by_method.items():
+        same = np.concatenate([other for (name, _), other in by_method.items() if name == key[0]])
+        filled[key] = np.minimum(values, np.max(same, initial=0.0, where=np.isfinite(same)))
+    p_values = holm(
+        {
+            (*key, i): regret.p_value(values[:, i], filled[key[0], NOW][:, i])
+            for key, values in filled.items()
+            for i in range(len(MARKS))
+            if key[1] != NOW and (key[0], NOW) in filled
+        }
+    )
+    for (name, method), values in filled.items():
+        shown = []
+        for i, mark in enumerate(MARKS):
+            n = int(np.sum(np.isfinite(by_method[name, method][:, i])))
+            p = f", p = {p_values[name, method, i]:.2g}" if (name, method, i) in p_values else ""
+            shown.append(f"at {mark} {n} of {seeds} runs feasible, regret {several.interval(values[:, i])}{p}")
+        print(f"{name} ({PROBLEMS[name]:.0%} feasible), {method}: {'; '.join(shown)}", flush=True)
+    for method in dict.fromkeys(key[1] for key in filled):
+        own = [key for key in filled if key[1] == method]
+        shown = []
+        for i, mark in enumerate(MARKS):
+            n = sum(int(np.sum(np.isfinite(by_method[key][:, i]))) for key in own)
+            mean = np.mean([filled[key][:, i] for key in own], axis=0)
+            shown.append(f"at {mark} {n} of {seeds * len(own)} runs feasible, regret {several.interval(mean)}")
+        print(f"mean of {len(own)} problems, {method}: {'; '.join(shown)}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS), metavar="PROBLEM")
+    parser.add_argument("--peers", nargs="*", choices=(TPE, GP), default=[TPE, GP])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=max(MARKS))
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args(arguments)
+    units = {}
+    for name in given.problems:
+        try:
+            units[name] = problem(name)[-1]
+        except MissingDataError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    methods = several.methods(given.peers)
+    jobs = [(n, m, seed, given.budget) for n in units for m in methods for seed in range(given.seeds)]
+    print_table(noise.collect(run_problem, jobs, given.processes), units, given.seeds)
+
+
+if __name__ == "__main__":
+    main()

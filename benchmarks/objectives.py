@@ -1,0 +1,147 @@
+"""Two objectives at once: `python -m benchmarks.objectives`.
+
+Each problem is a pair: the error of a surrogate with the time, memory or number of features, and the compression of
+FC3, error against size. Results are hypervolumes after 50 and 100 evaluations. Each objective is scaled so that the
+least value of any run is 0 and the median of 500 random configurations is 1, which is the reference point: the largest
+possible hypervolume is 1. A line shows a method on a problem: mean and 95 % bootstrap interval over seeds, and Holm's p
+of Wilcoxon's test against addtree. What is missing is reported and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import addtree as at
+from addtree._types import Array
+from addtree.search.hypervolume import hypervolumes
+from benchmarks import noise, regret, several
+from benchmarks.paired import holm
+from benchmarks.several import GP, MARKS, NOW, NSGA, TPE, Evaluate, Values
+from benchmarks.task import MissingDataError
+
+SAMPLE = 500  # Random configurations whose medians are the reference point.
+PAIRS = (
+    ("iaml_super", "40981", "mmce", "nf"),
+    ("iaml_super", "1489", "auc", "timetrain"),
+    ("iaml_super", "41146", "mmce", "rammodel"),
+    ("rbv2_xgboost", "40984", "logloss", "timepredict"),
+    ("rbv2_xgboost", "12", "logloss", "memory"),
+    ("rbv2_svm", "1220", "mmce", "timetrain"),
+)
+FC3 = "FC3 compression"
+PROBLEMS = (*("-".join(pair) for pair in PAIRS), FC3)
+
+
+@cache
+def problem(name: str) -> tuple[at.Space, Evaluate, tuple[str, str]]:
+    """The space of a problem, its values, and the names of its objectives; MissingDataError without its data."""
+    if name != FC3:
+        scenario, instance, *targets = name.split("-")
+        space, evaluate = several.surrogate(scenario, instance, targets)
+        return space, evaluate, (targets[0], targets[1])
+    from addtree.paper.compression import two_choices
+    from addtree.paper.experiments import compressor
+
+    data = os.environ.get("ADDTREE_DATA")
+    if data is None or not (Path(data) / "mnist").exists():
+        raise MissingDataError(f"{FC3}: there is no folder mnist in ADDTREE_DATA")
+    compress: Any = compressor(Path("build/paper"), Path(data))
+
+    def evaluate_fc3(config: Mapping[str, Any]) -> Values:
+        error, size = compress.parts(config)
+        return {"log error": float(np.log10(max(error, 1e-6))), "size": size}
+
+    return two_choices(), evaluate_fc3, ("log error", "size")
+
+
+def run_problem(name: str, method: str, seed: int, budget: int) -> Array:
+    """The objectives of a run (budget x 2)."""
+    space, evaluate, objectives = problem(name)
+    told = several.run(method, space, evaluate, objectives, {}, seed, budget)
+    return np.array([[values[objective] for objective in objectives] for values in told])
+
+
+def medians(name: str) -> Array:
+    """The median of each objective over random configurations."""
+    space, evaluate, objectives = problem(name)
+    rng = np.random.default_rng(0)
+    values = [evaluate(space.sample(rng)) for _ in range(SAMPLE)]
+    return np.array([np.median([each[objective] for each in values]) for objective in objectives])
+
+
+def scaled_hypervolumes(runs: Mapping[tuple[Any, ...], Array], middle: Array) -> dict[tuple[Any, ...], Array]:
+    """The hypervolume after each evaluation of each run."""
+    low = np.min([run.min(axis=0) for run in runs.values()], axis=0)
+    scale = np.maximum(middle - low, np.finfo(float).tiny)
+    return {job: hypervolumes((run - low) / scale, np.ones(len(low))) for job, run in runs.items()}
+
+
+def print_table(found: Mapping[tuple[Any, ...], Array], reference: Mapping[str, Array], seeds: int) -> None:
+    """Print a line per problem and method, and the means over problems."""
+    ends: dict[tuple[str, str], Array] = {}  # seeds x marks, by problem and method
+    for name in dict.fromkeys(job[0] for job in found):
+        by_run = scaled_hypervolumes({job: run for job, run in found.items() if job[0] == name}, reference[name])
+        for method in dict.fromkeys(job[1] for job in by_run):
+            curves = [curve for job, curve in by_run.items() if job[1] == method]
+            if len(curves) == seeds:
+                curves = [by_run[job] for job in sorted(job for job in by_run if job[1] == method)]
+                ends[name, method] = np.array(
+                    [[curve[min(mark, len(curve)) - 1] for mark in MARKS] for curve in curves]
+                )
+    p_values = holm(
+        {
+            (*key, i): regret.p_value(values[:, i], ends[key[0], NOW][:, i])
+            for key, values in ends.items()
+            for i in range(len(MARKS))
+            if key[1] != NOW and (key[0], NOW) in ends
+        }
+    )
+    for (name, method), values in ends.items():
+        shown = [f"at {mark} {several.interval(values[:, i])}" for i, mark in enumerate(MARKS)]
+        tests = [f"p = {p_values[name, method, i]:.2g}" for i in range(len(MARKS)) if (name, method, i) in p_values]
+        print(f"{name}, {method}, n = {seeds} seeds: {'; '.join(shown)} {', '.join(tests)}".rstrip(), flush=True)
+    for method in dict.fromkeys(key[1] for key in ends):
+        own = [values for key, values in ends.items() if key[1] == method]
+        mean = np.mean(own, axis=0)  # seeds x marks
+        shown = [f"at {mark} {several.interval(mean[:, i])}" for i, mark in enumerate(MARKS)]
+        print(f"mean of {len(own)} problems, {method}: {'; '.join(shown)}")
+    worse = [
+        key for key, p in p_values.items() if p < regret.ALPHA and _mean(ends, key, NOW) < _mean(ends, key, key[1])
+    ]
+    print(f"addtree is significantly worse on: {', '.join(map(str, worse)) or 'none'} (wanted none)")
+
+
+def _mean(ends: Mapping[tuple[str, str], Array], key: tuple[str, str, int], method: str) -> float:
+    return float(np.mean(ends[key[0], method][:, key[2]]))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS), metavar="PROBLEM")
+    parser.add_argument("--peers", nargs="*", choices=(NSGA, TPE, GP), default=[NSGA, TPE, GP])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=max(MARKS))
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args(arguments)
+    reference = {}
+    for name in given.problems:
+        try:
+            reference[name] = medians(name)
+        except MissingDataError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    methods = several.methods(given.peers)
+    jobs = [(n, m, seed, given.budget) for n in reference for m in methods for seed in range(given.seeds)]
+    print_table(noise.collect(run_problem, jobs, given.processes), reference, given.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""Earlier studies of related problems: reading them, and fitting them to a new space.
+
+A *task* is one earlier study: its configurations, and their values to be minimised. Its space may differ from the new
+one. What agrees by name and domain is used:
+
+    a parameter that the new space lacks              is left out
+    a parameter whose values are all unusable         is left out: its domain is another one
+    a trial with an unusable value of another one     is left out: the value is outside the range, or the option is gone
+    a number between two values of a grid             becomes the nearer value
+    a parameter that the trial lacks                  is drawn at random: the task does not depend on it
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from addtree._goals import Goals
+from addtree._numbers import as_float, is_number, is_whole
+from addtree._threads import one_blas_thread
+from addtree._types import Config
+from addtree.errors import ConfigError, OptionError
+from addtree.model.kernel import Kernel
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
+from addtree.model.thinning import thin
+from addtree.model.transfer import EarlierTasks, TransferSettings
+from addtree.space.encoding import Encoding
+from addtree.space.parameters import Integer, Real
+from addtree.space.restriction import Restriction
+from addtree.trials import Trial
+
+_log = logging.getLogger("addtree")
+
+MAX_TRIALS = 64
+"""Trials of one task that are used: the best ones and a sample of the others. `benchmarks.history` measures with it."""
+
+_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
+_LEAST = 2  # A task with fewer different values says nothing.
+
+
+@dataclass(frozen=True)
+class Task:
+    """One earlier study: configurations, and their values to be minimised."""
+
+    configs: tuple[Config, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def from_values(cls, configs: Sequence[Config], values: Sequence[float | None], *, maximize: bool) -> Task:
+        """A task whose values are to be minimised or maximised; one that failed counts as the worst of them."""
+        sign = -1.0 if maximize else 1.0
+        y = np.array([math.nan if value is None else sign * as_float(value) for value in values])
+        y = np.clip(np.where(np.isfinite(y), y, np.nan), -_HUGE, _HUGE)
+        worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
+        known = worst > -np.inf
+        return cls(tuple(configs) if known else (), tuple(np.where(np.isnan(y), worst, y).tolist()) if known else ())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"configs": [dict(config) for config in self.configs], "values": list(self.values)}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Task:
+        """The task that `to_dict` described, in a form that `_save_schema` has checked."""
+        return cls(tuple(form["configs"]), tuple(map(float, form["values"])))
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read_history(history: Any, *, maximize: bool) -> tuple[Task, ...]:
+    """The tasks of the argument `history`, or an OptionError that names the entry that is wrong.
+
+    An entry is an Optimizer, the path of a file that `Optimizer.save` wrote, an Optuna study, or a list of pairs of a
+    configuration and its value. The first three carry their direction.
+
+    maximize  the direction of the pairs
+    """
+    if not isinstance(history, Sequence) or isinstance(history, (str, bytes)):
+        raise OptionError(f"history={history!r} must be a list of earlier studies, such as history=[optimizer]")
+    return tuple(_read(entry, f"history[{number}]", maximize) for number, entry in enumerate(history))
+
+
+def read_for(goals: Goals, history: Any) -> tuple[Task, ...]:
+    """The tasks of the argument `history` for a run with these goals."""
+    tasks = read_history(history, maximize=goals.objectives[0].maximize)
+    if tasks and len(goals.objectives) > 1:
+        raise OptionError(f"history= is for one objective, and there are {len(goals.objectives)}; leave it out")
+    return tasks
+
+
+def check_history(history: Any) -> tuple[Any, ...]:
+    """The same history with every study read but the pairs, whose direction is not known yet; or an OptionError."""
+    tasks = read_history(history, maximize=False)
+    is_pairs = [isinstance(entry, Sequence) and not isinstance(entry, str) for entry in history]
+    return tuple(tuple(entry) if own else task for entry, task, own in zip(history, tasks, is_pairs, strict=True))
+
+
+def _read(entry: Any, where: str, maximize: bool) -> Task:
+    from addtree.optimizer import Optimizer  # imported here because it imports this module
+
+    if isinstance(entry, Task):
+        return entry
+    if isinstance(entry, (str, os.PathLike)):
+        entry = Optimizer.load(entry)
+    if isinstance(entry, Optimizer):
+        return _read_optimizer(entry.trials, entry.goals, where)
+    if hasattr(entry, "trials") and hasattr(entry, "directions"):
+        return _read_study(entry, where)
+    return _read_pairs(entry, where, maximize)
+
+
+def _read_optimizer(trials: Sequence[Trial], goals: Goals, where: str) -> Task:
+    """The trials that ended; one that violates a constraint counts as failed."""
+    if len(goals.objectives) != 1:
+        raise OptionError(f"{where} is an optimizer with {len(goals.objectives)} objectives; give a study with one")
+    ended = [trial for trial in trials if trial.state != "pending"]
+    is_feasible = [trial.state == "done" and not goals.violation(trial.values) for trial in ended]
+    values = [trial.value if feasible else None for trial, feasible in zip(ended, is_feasible, strict=True)]
+    return Task.from_values([trial.config for trial in ended], values, maximize=goals.objectives[0].maximize)
+
+
+def _read_study(study: Any, where: str) -> Task:
+    """The complete trials of an Optuna study; only its attributes are used, so that Optuna need not be imported."""
+    if len(study.directions) != 1:
+        raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give a study with one")
+    complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    maximize = study.directions[0].name == "MAXIMIZE"
+    return Task.from_values(
+        [trial.params for trial in complete], [trial.value for trial in complete], maximize=maximize
+    )
+
+
+def _read_pairs(pairs: Any, where: str, maximize: bool) -> Task:
+    remedy = "give an Optimizer, a path, an Optuna study, or a list of pairs: history=[[(config, value), ...]]"
+    if not isinstance(pairs, Sequence):
+        raise OptionError(f"{where}={pairs!r} is not an earlier study; {remedy}")
+    for number, pair in enumerate(pairs):
+        is_pair = isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], Mapping)
+        if not is_pair or not (pair[1] is None or is_number(pair[1])):
+            raise OptionError(f"{where}[{number}]={pair!r} is not a pair of a configuration and a number; {remedy}")
+    return Task.from_values([dict(config) for config, _ in pairs], [value for _, value in pairs], maximize=maximize)
+
+
+def best_configs(tasks: Sequence[Task]) -> tuple[dict[str, Any], ...]:
+    """The best configuration of each task, as far as they differ."""
+    best = [dict(task.configs[int(np.argmin(task.values))]) for task in tasks if task.configs]
+    return tuple(config for k, config in enumerate(best) if config not in best[:k])
+
+
+# ---------------------------------------------------------------------- fitting to a space
+
+
+def adapt(tasks: Sequence[Task], encoding: Encoding) -> tuple[Task, ...]:
+    """The tasks with configurations of a new space. One log line says what was not used."""
+    adapted, notes = [], _Notes()
+    for task in tasks:
+        found = _adapt(task, encoding, notes)
+        if len(set(found.values)) >= _LEAST:
+            adapted.append(found)
+        else:
+            notes.tasks += 1
+    if text := str(notes):
+        _log.warning("history: not used were %s", text)
+    return tuple(adapted)
+
+
+class _Notes:
+    """What was not used of a history."""
+
+    def __init__(self) -> None:
+        self.tasks = self.trials = 0
+        self.parameters: set[str] = set()
+
+    def __str__(self) -> str:
+        parts = [f"{self.tasks} {'study' if self.tasks == 1 else 'studies'}"] if self.tasks else []
+        parts += [f"{self.trials} {'trial' if self.trials == 1 else 'trials'}"] if self.trials else []
+        if self.parameters:
+            parts.append(f"the parameters {', '.join(map(repr, sorted(self.parameters)))}")
+        return ", ".join(parts)
+
+
+def _adapt(task: Task, encoding: Encoding, notes: _Notes) -> Task:
+    """A task with configurations of a new space."""
+    variables: Mapping[str, Any] = encoding.space.variables
+    usable = [{name: _usable(variables.get(name), value) for name, value in config.items()} for config in task.configs]
+    shared = {name for values in usable for name, value in values.items() if value is not _UNUSABLE}
+    notes.parameters |= {str(name) for values in usable for name in values} - shared
+    partial = [{name: value for name, value in values.items() if name in shared} for values in usable]
+    kept = [k for k, values in enumerate(partial) if all(value is not _UNUSABLE for value in values.values())]
+    y = np.array([task.values[k] for k in kept])
+    rng, configs, values = np.random.default_rng(0), [], []
+    notes.trials += len(task.configs) - len(kept)
+    for k in thin(y, MAX_TRIALS).tolist() if shared else ():
+        config = _completed(encoding, partial[kept[k]], rng)
+        if config is None:
+            notes.trials += 1
+        else:
+            configs.append(config)
+            values.append(float(y[k]))
+    return Task(tuple(configs), tuple(values))
+
+
+_UNUSABLE = object()  # Stands for a value that the new space does not have.
+
+
+def _usable(domain: Any, value: Any) -> Any:
+    """The value of a domain that a value of an earlier study stands for."""
+    if domain is None:
+        return _UNUSABLE
+    with suppress(ConfigError):
+        return domain._check(value)
+    if isinstance(domain, (Real, Integer)) and is_number(value) and domain.low <= value <= domain.high:
+        exact = Fraction(int(value) if is_whole(value) else as_float(value))
+        steps = (exact - Fraction(domain.low)) / Fraction(domain.step or 1)
+        return domain._value(round(steps))  # A value that is not on the grid; all others were accepted.
+    return _UNUSABLE
+
+
+def _completed(encoding: Encoding, partial: Config, rng: np.random.Generator) -> dict[str, Any] | None:
+    """A valid configuration with these values, as far as they can be active at once; None if rules forbid it."""
+    with suppress(ConfigError):
+        return encoding.space.validate(partial)
+    for optional in ((), partial.keys()):
+        with suppress(ConfigError):
+            restriction = Restriction.of(encoding, partial, optional=tuple(optional))
+            row = restriction.complete(encoding.sample(1, rng), rng)[0]
+            return encoding.space.validate(restriction.restore(encoding.decode(row)))
+    return None
+
+
+# ---------------------------------------------------------------------- learning
+
+
+@one_blas_thread()
+def learn(
+    tasks: Sequence[Task], encoding: Encoding, specification: Specification, kernel: Kernel, settings: TransferSettings
+) -> EarlierTasks | None:
+    """What adapted tasks tell about a new one; None if there are none."""
+    observations = [Observations.exact(encoding.encode(task.configs), np.array(task.values)) for task in tasks]
+    return EarlierTasks.fit(specification, kernel, observations, settings) if observations else None
+
+
+def portfolio(earlier: EarlierTasks | None, encoding: Encoding) -> tuple[Restriction, ...]:
+    """The configurations to evaluate first."""
+    found = []
+    for row in () if earlier is None else earlier.X[earlier.portfolio()]:
+        with suppress(ConfigError):  # A rule may hold for a configuration, but not for what its codes decode to.
+            found.append(Restriction.of(encoding, encoding.decode(row)))
+    return tuple(found)

@@ -1,0 +1,153 @@
+"""What earlier tasks tell about a new one: a prior mean for its model, and rows to begin with.
+
+symbol  shape   meaning
+K               number of earlier tasks
+R       N       support rows: some rows of every task
+P       N x K   what the surrogate of each task predicts there, each on the scale of its own standardised values
+A       N x K   weights with which k(x, R) A interpolates P
+m(x)            mean over the tasks of k(x, R) A: the shared function
+s       n       standardised values of the new task
+h       n       m at the rows of the new task, standardised there: (m - mean m) / √(var m + v)
+
+The model of the new task is the sum of the shared function and of a Gaussian process for the difference, whose size is
+learned as usual. Its prior mean is c · h with
+
+    c = (κ + hᵀ s) / (κ + hᵀ h)         (ridge regression of s on h, towards 1)
+
+so that the history is believed at first, as if κ observations had agreed with it, and later as far as the new task
+agrees with it. Where they disagree, c is zero. Values of different tasks have different units and spreads: s and h have
+none. v keeps rows that the history finds equally good, such as its own favourites, from counting as very different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from addtree._types import Array, Index
+from addtree.model.fit import FitSettings, make_transform, unpack
+from addtree.model.kernel import Hyperparameters, Kernel
+from addtree.model.kernel_matrices import CrossCovariance
+from addtree.model.observations import Observations
+from addtree.model.prior_mean import PriorMean
+from addtree.model.specification import Specification
+from addtree.model.surrogate import Surrogate
+from addtree.model.thinning import thin
+
+
+@dataclass(frozen=True)
+class TransferSettings:
+    """How earlier tasks are used. The last five were chosen with `benchmarks.history`.
+
+    fit_rows    rows of all tasks to which their surrogates are fitted, at most; it bounds the time of the start
+    task_rows   rows of one task to which its surrogate is fitted, at most
+    support     N, at most; it bounds the time of a suggestion
+    iterations  iterations of L-BFGS-B for the surrogate of a task
+    jitter      share of the variance that is added to k(R, R), because P need not be interpolated exactly
+    spread      v
+    trust       κ
+    most        largest c
+    doubt       least c with which the history takes the place of the initial design
+    portfolio   number of rows to begin with, at most
+    mix_every   one in this many rows is one of the initial design: a model that has seen only what was good before does
+                not know what else there is
+    mix_until   number of rows after which none is
+    """
+
+    fit_rows: int = 640
+    task_rows: int = 64
+    support: int = 256
+    iterations: int = 30
+    jitter: float = 1e-3
+    spread: float = 0.3
+    trust: float = 5.0
+    most: float = 2.0
+    doubt: float = 0.25
+    portfolio: int = 8
+    mix_every: int = 5
+    mix_until: int = 24
+
+    def mixes_in(self, n: int) -> bool:
+        """Whether the row after n rows is one of the initial design."""
+        return n < self.mix_until and n % self.mix_every == self.mix_every - 1
+
+
+@dataclass(frozen=True)
+class EarlierTasks:
+    """What was learned from earlier tasks; it does not change in a run.
+
+    X            support rows, N x D
+    predictions  P
+    shared       PriorMean of m
+    """
+
+    specification: Specification
+    settings: TransferSettings
+    X: Array
+    predictions: Array
+    shared: PriorMean
+
+    @classmethod
+    def fit(
+        cls, specification: Specification, kernel: Kernel, tasks: Sequence[Observations], settings: TransferSettings
+    ) -> EarlierTasks:
+        """Learn from the observations of at least one task."""
+        specification = replace(specification, noise=None)  # It is given in the units of the new task.
+        most = min(settings.task_rows, max(2, settings.fit_rows // len(tasks)))
+        fit = FitSettings(most, most, iterations=settings.iterations, fresh_iterations=settings.iterations)
+        rng = np.random.default_rng(0)  # A single start needs no random numbers.
+        models = [Surrogate.fit(specification, kernel, task, settings=fit, rng=rng) for task in tasks]
+        share = max(1, min(settings.task_rows, settings.support // len(tasks)))
+        X = np.concatenate([task.X[thin(task.y, share)] for task in tasks])
+        rows = kernel.rows(X)
+        predictions = np.stack([model.posterior.predict(rows)[0] for model in models], axis=1)
+        hyper = unpack(np.mean([model.theta for model in models], axis=0), kernel)
+        weights = _interpolate(kernel, hyper, X, np.mean(predictions, axis=1), settings.jitter)
+        return cls(specification, settings, X, predictions, PriorMean(kernel, hyper, rows, weights))
+
+    def prior_mean(self, data: Observations) -> PriorMean:
+        """c · h, given the observations of the new task."""
+        c, centre, scale = self._regression(data)
+        slope = c / scale
+        return replace(self.shared, weights=slope * self.shared.weights, shift=-slope * centre)
+
+    def agrees_with(self, data: Observations) -> bool:
+        """Whether the observations of the new task leave no doubt that the history is of use."""
+        return self._regression(data)[0] >= self.settings.doubt
+
+    def _regression(self, data: Observations) -> tuple[float, float, float]:
+        """c within its bounds, and the centre and the scale that make h of m."""
+        shared, trust = self.shared, self.settings.trust
+        s = make_transform(self.specification, data.y).standardise(data.y)
+        m = shared.value(shared.kernel.rows(data.X))
+        centre, scale = float(np.mean(m)), float(np.sqrt(np.var(m) + self.settings.spread))
+        h = (m - centre) / scale
+        c = (trust + float(h @ s)) / (trust + float(h @ h))
+        return min(max(c, 0.0), self.settings.most), centre, scale
+
+    def portfolio(self) -> Index:
+        """Positions of support rows to evaluate first: together, they contain a good one for every task.
+
+        Each is chosen so that the rank of the best one so far, averaged over the tasks, decreases most. There are
+        fewer if it cannot decrease any more.
+        """
+        rank = np.argsort(np.argsort(self.predictions, axis=0, kind="stable"), axis=0) / len(self.predictions)
+        best, chosen = np.full(rank.shape[1], np.inf), []
+        for _ in range(self.settings.portfolio):
+            worth = np.mean(np.minimum(best, rank), axis=1)
+            if not np.min(worth) < np.mean(best):
+                break
+            chosen.append(int(np.argmin(worth)))
+            best = np.minimum(best, rank[chosen[-1]])
+        return np.array(chosen, dtype=np.intp)
+
+
+def _interpolate(kernel: Kernel, hyper: Hyperparameters, X: Array, values: Array, jitter: float) -> Array:
+    """The weights w with which k(x, X) w interpolates values at X, up to the jitter."""
+    rows = kernel.rows(X)
+    K = CrossCovariance(kernel, hyper, rows).value(rows)
+    K[np.diag_indices(len(K))] += jitter * float(np.mean(np.diagonal(K))) + np.finfo(float).tiny
+    return np.asarray(cho_solve(cho_factor(K, lower=True), values))

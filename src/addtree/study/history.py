@@ -1,0 +1,24 @@
+"""Earlier studies that a study learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import optuna
+
+from addtree._history import Task, read_history
+from addtree.optuna import AddTreeSampler
+from addtree.study.storage import storage_at
+from addtree.study.studies import find_study
+
+
+def read_task(url: str, name: str) -> Task:
+    """Read an earlier study from the storage at a URL."""
+    with storage_at(url) as storage:
+        return read_history([find_study(storage, name)], maximize=False)[0]
+
+
+def learn_from(study: optuna.Study, tasks: Sequence[Task]) -> None:
+    """Let the sampler of a study from `open_study` use earlier tasks."""
+    assert isinstance(study.sampler, AddTreeSampler)
+    study.sampler = study.sampler.with_history(tasks)

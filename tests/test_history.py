@@ -1,0 +1,256 @@
+"""Earlier studies: reading them, fitting them to another space, and what they change in a run."""
+
+import logging
+
+import numpy as np
+import optuna
+import pytest
+
+from addtree import Categorical, Choice, Integer, Optimizer, OptionError, Real, Space, minimize
+from addtree._history import MAX_TRIALS, Task, adapt, read_history
+
+SPACE = Space(
+    x=Real(0, 1), n=Integer(1, 9), model=Choice(a=Space(y=Real(-1, 1)), b=Space(z=Categorical(["u", "v"])), c=Space())
+)
+
+
+def objective(config):
+    """Its optimum is at model a with x = 0.3 and y = 0.5."""
+    return (config["x"] - 0.3) ** 2 + {"a": 0.0, "b": 0.5, "c": 1.0}[config["model"]] + abs(config.get("y", 0.5) - 0.5)
+
+
+def pairs(space=SPACE, n=30, seed=0, value=objective):
+    rng = np.random.default_rng(seed)
+    return [(config, value(config)) for config in (space.sample(rng) for _ in range(n))]
+
+
+def study(direction="minimize", n=20):
+    sign = 1.0 if direction == "minimize" else -1.0
+    made = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(seed=0))
+
+    def suggest(trial):
+        config = {"x": trial.suggest_float("x", 0, 1), "n": trial.suggest_int("n", 1, 9)}
+        config["model"] = trial.suggest_categorical("model", ["a", "c"])
+        if config["model"] == "a":
+            config["y"] = trial.suggest_float("y", -1, 1)
+        if trial.number == 7:
+            raise optuna.TrialPruned
+        return sign * objective(config)
+
+    made.optimize(suggest, n_trials=n)
+    return made
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_every_source_gives_the_same_task(tmp_path):
+    optimizer = Optimizer(SPACE, seed=0)
+    for config, value in pairs():
+        optimizer.tell(config, value)
+    optimizer.save(tmp_path / "run.json")
+    read = read_history([optimizer, tmp_path / "run.json", str(tmp_path / "run.json"), pairs()], maximize=False)
+    assert len(read) == 4
+    assert set(map(str, read)) == {str(read[0])}
+    assert read[0].values == tuple(value for _, value in pairs())
+
+
+def test_sources_carry_their_direction_and_pairs_have_that_of_the_new_optimizer():
+    optimizer = Optimizer(SPACE, seed=0, maximize=True)
+    for config, value in pairs():
+        optimizer.tell(config, -value)
+    negated = [(config, -value) for config, value in pairs()]
+    up, down = study("maximize"), study("minimize")
+    for maximize, same in ((True, negated), (False, pairs())):
+        tasks = read_history([optimizer, same, up, down], maximize=maximize)
+        assert tasks[0].values == tasks[1].values
+        assert tasks[2] == tasks[3]
+        assert len(tasks[2].values) == 19  # without the pruned one
+
+
+def test_a_failed_trial_counts_as_the_worst_and_a_pending_one_not_at_all():
+    optimizer = Optimizer(SPACE, seed=0)
+    first, second, third, _ = optimizer.ask(4)
+    optimizer.tell(first, 3.0)
+    optimizer.tell(second, failed=True)
+    optimizer.tell(third, 1.0)
+    assert read_history([optimizer], maximize=False)[0].values == (3.0, 3.0, 1.0)
+    nothing = read_history([[({"x": 0.5}, None), ({"x": 0.1}, float("nan"))]], maximize=True)
+    assert nothing[0] == Task((), ())
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        (3, r"history=3 must be a list of earlier studies"),
+        ("run.json", r"history='run.json' must be a list"),
+        (Optimizer(SPACE, seed=0), r"must be a list of earlier studies, such as history=\[optimizer\]"),
+        ([3], r"history\[0\]=3 is not an earlier study; give an Optimizer, a path"),
+        ([({"x": 0.5}, 1.0)], r"history\[0\]\[0\]=.* is not a pair .*history=\[\[\(config, value\), ...\]\]"),
+        ([[], [({"x": 0.5}, "low")]], r"history\[1\]\[0\]=\(\{'x': 0.5\}, 'low'\) is not a pair"),
+        ([optuna.create_study(directions=["minimize", "maximize"])], r"history\[0\] is a study with 2 objectives"),
+        ([Optimizer(SPACE, objectives={"a": "min", "b": "max"})], r"history\[0\] is an optimizer with 2 objectives"),
+    ],
+)
+def test_a_wrong_history_is_named(history, message):
+    with pytest.raises(OptionError, match=message):
+        Optimizer(SPACE, history=history)
+
+
+def test_a_run_with_several_objectives_refuses_a_history():
+    with pytest.raises(OptionError, match="history= is for one objective, and there are 2"):
+        Optimizer(SPACE, objectives={"a": "min", "b": "min"}, history=[pairs()])
+
+
+def test_a_trial_that_violates_a_constraint_counts_as_the_worst():
+    optimizer = Optimizer(SPACE, seed=0, objectives={"error": "max"}, constraints={"memory": 1.0})
+    for trial, (error, memory) in zip(optimizer.ask(3), [(3.0, 0.5), (9.0, 2.0), (5.0, 0.0)], strict=True):
+        optimizer.tell(trial, {"error": error, "memory": memory})
+    assert read_history([optimizer], maximize=False)[0].values == (-3.0, -3.0, -5.0)
+    run = Optimizer(SPACE, seed=0, constraints={"memory": 1.0}, history=[pairs()])
+    for _ in range(8):
+        trial = run.ask()
+        run.tell(trial, {"value": objective(trial.config), "memory": trial.config["x"]})
+    assert run.best.value < 0.3
+
+
+# ---------------------------------------------------------------------- other spaces
+
+
+def adapted(space, *given):
+    return adapt([Task.from_values(*zip(*task, strict=True), maximize=False) for task in given], space.encoding)
+
+
+def test_the_same_space_keeps_every_configuration_exactly():
+    (task,) = adapted(SPACE, pairs())
+    assert [*task.configs] == [config for config, _ in pairs()]
+
+
+def test_what_differs_is_left_out_and_named_in_one_line(caplog):
+    other = Space(
+        x=Real(0, 0.5),
+        n=Categorical(["many", "few"]),
+        w=Real(0, 1),
+        model=Choice(a=Space(y=Real(-1, 1)), d=Space()),
+    )
+    with caplog.at_level(logging.WARNING, logger="addtree"):
+        (task,) = adapted(other, pairs())
+    kept = [(c, v) for c, v in pairs() if c["x"] <= 0.5 and c["model"] == "a"]
+    assert len(kept) > 2
+    assert task.values == tuple(v for _, v in kept)
+    for config, (old, _) in zip(task.configs, kept, strict=True):
+        assert other.validate(config) == config
+        assert (config["x"], config["y"], config["model"]) == (old["x"], old["y"], "a")
+    assert len({config["w"] for config in task.configs}) == len(kept)
+    (record,) = caplog.records
+    assert record.getMessage() == f"history: not used were {30 - len(kept)} trials, the parameters 'n', 'z'"
+
+
+def test_a_parameter_implies_the_options_that_open_it():
+    other = Space(kind=Choice(tree=Space(depth=Integer(1, 5)), net=Space(x=Real(0, 1))))
+    (task,) = adapted(other, [({"x": 0.1}, 1.0), ({"x": 0.7}, 2.0)])
+    assert task.configs == ({"kind": "net", "x": 0.1}, {"kind": "net", "x": 0.7})
+
+
+def test_numbers_between_the_values_of_a_grid_are_rounded():
+    other = Space(x=Real(0, 1, step=0.25), n=Integer(1, 9, step=4))
+    (task,) = adapted(other, [({"x": 0.3, "n": 4}, 1.0), ({"x": 0.9, "n": 8.0}, 2.0)])
+    assert task.configs == ({"x": 0.25, "n": 5}, {"x": 1.0, "n": 9})
+
+
+def test_configurations_that_rules_forbid_are_left_out():
+    ruled = SPACE.where("x <= 0.5")
+    (task,) = adapted(ruled, pairs())
+    assert task.values == tuple(v for c, v in pairs() if c["x"] <= 0.5)
+
+
+def test_a_history_that_says_nothing_changes_nothing(caplog):
+    plain = Optimizer(SPACE, seed=3)
+    with caplog.at_level(logging.WARNING, logger="addtree"):
+        other = Optimizer(SPACE, seed=3, history=[[], [({"q": 1.0}, 1.0)], [(c, 1.0) for c, _ in pairs()]])
+    assert [t.config for t in plain.ask(12)] == [t.config for t in other.ask(12)]
+    assert "history: not used were 3 studies" in caplog.text
+
+
+def test_of_a_long_study_the_best_trials_and_a_sample_are_used():
+    long = pairs(n=500)
+    (task,) = adapted(SPACE, long)
+    assert len(task.values) == MAX_TRIALS
+    assert set(sorted(v for _, v in long)[:10]) <= set(task.values)
+
+
+# ---------------------------------------------------------------------- runs
+
+
+def shifted(config):
+    """A related problem, in other units."""
+    return 100.0 + 20.0 * objective({**config, "x": config["x"] - 0.05})
+
+
+def test_a_run_with_history_begins_where_the_earlier_one_was_good():
+    opt = Optimizer(SPACE, seed=0, history=[pairs(n=60)])
+    first = opt.ask()
+    opt.tell(first, shifted(first.config))
+    assert first.config["model"] == "a"
+    assert shifted(first.config) < 100 + 20 * 0.2
+    for _ in range(9):
+        trial = opt.ask()
+        opt.tell(trial, shifted(trial.config))
+    without = Optimizer(SPACE, seed=0)
+    for trial in without.ask(10):
+        without.tell(trial, shifted(trial.config))
+    assert opt.best.value < 100.5 < without.best.value
+
+
+def test_initial_configurations_come_before_the_portfolio_and_the_design_after_it():
+    history = [pairs(seed=s, value=v) for s, v in ((0, objective), (1, lambda config: -objective(config)))]
+    portfolio = [t.config for t in Optimizer(SPACE, seed=0, history=history).ask(3)]
+    mine = {"x": 0.125, "n": 2, "model": "c"}
+    opt = Optimizer(SPACE, seed=0, history=history, initial=[mine], n_initial=8)
+    asked = [t.config for t in opt.ask(8)]
+    assert asked[:4] == [mine, *portfolio]
+    design = [t.config for t in Optimizer(SPACE, seed=0, n_initial=8).ask(8)]
+    assert asked[4:] == design[:4]  # nothing was told that would make the model better than the design
+
+
+def test_some_rows_of_the_design_are_mixed_in():
+    opt = Optimizer(SPACE, seed=0, history=[pairs(n=60)])
+    design = [t.config for t in Optimizer(SPACE, seed=0).ask(8)]
+    asked = []
+    for _ in range(12):
+        trial = opt.ask()
+        asked.append(trial.config)
+        opt.tell(trial, objective(trial.config))
+    assert [asked.index(config) for config in design[:2]] == [4, 9]
+    assert not [config for config in design[2:] if config in asked]
+
+
+def test_misleading_history_does_not_ruin_a_run():
+    best = minimize(objective, SPACE, 30, seed=0, history=[[(c, -v) for c, v in pairs(n=60)]]).best_value
+    assert best < 0.03
+
+
+@pytest.mark.parametrize("asked", [0, 1, 6])
+def test_a_loaded_run_with_history_continues_as_the_saved_one(tmp_path, asked):
+    opt = Optimizer(SPACE, seed=0, maximize=True, history=[pairs(), study("maximize")])
+    for _ in range(asked):
+        trial = opt.ask()
+        opt.tell(trial, -objective(trial.config))
+    opt.save(tmp_path / "run.json")
+    again = Optimizer.load(tmp_path / "run.json")
+    for _ in range(4):
+        one, two = opt.ask(), again.ask()
+        assert one.config == two.config
+        opt.tell(one, -objective(one.config))
+        again.tell(two, -objective(two.config))
+    assert opt.predict(one.config) == again.predict(one.config)
+
+
+@pytest.mark.parametrize("acquisition", ["logei", "ucb", "thompson"])
+@pytest.mark.parametrize("covariance", ["additive", "additive+interactions", "independent"])
+def test_history_works_with_every_model_and_acquisition(covariance, acquisition):
+    opt = Optimizer(SPACE, seed=0, covariance=covariance, acquisition=acquisition, history=[pairs()])
+    for _ in range(8):
+        trial = opt.ask()
+        opt.tell(trial, objective(trial.config))
+    assert opt.best.value < 0.5
