@@ -60,6 +60,7 @@ class Study:
 
 def addtree(space: Space, seed: int, program: Program | None = None) -> Study:
     """addtree's sampler without a declared space."""
+    from addtree.optuna import AddTreeSampler  # it needs a newer Optuna than some of the peers
 
     return Study(space, AddTreeSampler(seed=seed), program)
 
