@@ -22,9 +22,8 @@ from addtree.model.transform import TransformSettings
 from addtree.optimizer import Settings
 from addtree.paper.baselines.addtree import AS_PUBLISHED, AddTree
 from addtree.search.policy import Policy
-from benchmarks import peers, regret, report, run, tasks
+from benchmarks import page, peers, regret, report, run, tasks
 from benchmarks.files import RESULTS
-from benchmarks.page import DOCS
 
 OUT = RESULTS.with_name("results-additions")
 TASKS = tuple(name for name in tasks.FIXED if tasks.family(name) == "yahpo")  # Real tuning runs that cost little.
@@ -83,14 +82,14 @@ def table(runs: regret.ByTask) -> str:
     lines = [head]
     for before, step in zip([None, *steps], steps, strict=False):
         row = summary["methods"][step]
-        cells = [f"{row['regret'][t]:.2f} ({row['seeds'][t][0]:.2f}–{row['seeds'][t][1]:.2f})" for t in MARKS]
+        cells = [report.with_interval(row["regret"][t], row["seeds"][t]) for t in MARKS]
         share = "–"
         if before is not None:
             found = regret.ratio(*([each[name] for each in curves.values()] for name in (step, before)))
-            share = "{:.2f} ({:.2f}–{:.2f})".format(*found[:, MARKS[-1] - 1])
+            share = report.with_interval(found[0, MARKS[-1] - 1], found[1:, MARKS[-1] - 1])
         title = step if before is None else f"+ {step}"
         lines.append([title, *cells, share, f"{row['milliseconds']:.1f}", str(row["runs"])])
-    return report.markdown_table(lines)
+    return "\n\n".join([*page.provisional(results, steps), report.markdown_table(lines)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,7 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10, help="number of seeds, from 0 on; 0 only writes the table")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the runs")
-    parser.add_argument("--page", type=Path, default=DOCS / "what-this-adds.md", help="page to write the table into")
+    parser.add_argument(
+        "--page", type=Path, default=page.DOCS / "what-this-adds.md", help="page to write the table into"
+    )
     given = parser.parse_args(arguments)
     names = run.with_data(TASKS)
     todo = run.plan(names, [regret.BASELINE, *STEPS], range(given.seeds), MARKS[-1], given.out)

@@ -60,10 +60,11 @@ def _head(results: Results, about: Mapping[str, str]) -> list[str]:
         f"Every method on the same {len(summary['tasks'])} conditional tasks, {MARKS[-1]} evaluations each. "
         "`benchmarks/README.md` describes the tasks, the rule by which they were chosen, and the methods. "
         "`python -m benchmarks.run --tasks fixed` made the runs, and `python -m benchmarks.page` wrote this page from "
-        f"them ({versions}). [An earlier comparison](benchmark-earlier.md) has 27 other tasks.",
+        f"them ({versions}). [An earlier comparison](benchmark-earlier.md) has 27 tasks.",
         f"The regret is normalised: that of random search after {MARKS[-1]} evaluations is 1, and less is better. The "
         "brackets hold the 95 % bootstrap interval over seeds. Milliseconds are those of the processor, on one core. "
         "`addtree` has the space declared. `addtree-define-by-run` is its Optuna sampler without a declared space.",
+        *provisional(results, methods),
         _table(summary, methods),
         "At the early marks, the means depend most on tasks on which random search is close to the optimum at the end, "
         "such as `cash/diabetes`: the regret there was many times as large before. The median over tasks:",
@@ -77,11 +78,20 @@ def _head(results: Results, about: Mapping[str, str]) -> list[str]:
     ]
 
 
+def provisional(results: Results, methods: Sequence[str]) -> list[str]:
+    """A paragraph that names the methods with fewer than `LEAST_SEEDS` seeds on some task; none if all have them."""
+    fewest = {method: min(len(each[method].seeds) for each in results.runs.values()) for method in methods}
+    lacking = [f"{method} {n}" for method, n in fewest.items() if n < LEAST_SEEDS]
+    if not lacking:
+        return []
+    return [f"**Provisional.** So far, some have fewer than {LEAST_SEEDS} seeds on a task: {'; '.join(lacking)}."]
+
+
 def _table(summary: Mapping[str, Any], methods: Sequence[str]) -> str:
     lines = [["method", *(f"at {t}" for t in MARKS), "ms per suggestion", "runs"]]
     for method in sorted(methods, key=lambda method: summary["methods"][method]["regret"][MARKS[-1]]):
         row = summary["methods"][method]
-        cells = [f"{row['regret'][t]:.2f} ({row['seeds'][t][0]:.2f}–{row['seeds'][t][1]:.2f})" for t in MARKS]
+        cells = [report.with_interval(row["regret"][t], row["seeds"][t]) for t in MARKS]
         lines.append([method, *cells, f"{row['milliseconds']:.1f}", str(row["runs"])])
     return report.markdown_table(lines)
 
@@ -117,7 +127,7 @@ def _shares(results: Results) -> list[str]:
             lines.append([f"{title}: {ours} / best peer", *shares])
         if set(OURS) <= set(methods):
             found = regret.ratio(*([curves[name][method] for name in names] for method in OURS[::-1]))
-            cells = [f"{r:.2f} ({low:.2f}–{high:.2f})" for r, low, high in found[:, [t - 1 for t in MARKS]].T]
+            cells = [report.with_interval(found[0, t - 1], found[1:, t - 1]) for t in MARKS]
             lines.append([f"{title}: define-by-run / declared", *cells])
     intro = (
         "The mean regret as a share of that of the best peer at the same mark, which is named, with the 95 % bootstrap "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def table(summary: Mapping[str, Any], marks: Sequence[int]) -> str:
     head = ["method", *(f"regret at {t}" for t in marks), f"at {marks[-1]}, other tasks"]
     lines = [[*head, *(f"rank at {t}" for t in marks[-2:]), "ms per suggestion", "runs"]]
     for method, row in rows:
-        cells = [f"{row['regret'][t]:.2f} ({row['seeds'][t][0]:.2f}–{row['seeds'][t][1]:.2f})" for t in marks]
+        cells = [with_interval(row["regret"][t], row["seeds"][t]) for t in marks]
         low, high = row["tasks"][marks[-1]]
         places = [f"{row['rank'][t]:.2f}" for t in marks[-2:]]
         lines.append([method, *cells, f"{low:.2f}–{high:.2f}", *places, f"{row['milliseconds']:.1f}", str(row["runs"])])
@@ -64,6 +65,16 @@ def precision_table(results: Results, methods: Sequence[str], marks: Sequence[in
             digits = np.median(np.log10(np.maximum(regret, SMALLEST)), axis=0)
             lines.append([task, method, *(f"{digits[t - 1]:.1f}" for t in marks)])
     return markdown_table(lines)
+
+
+def with_interval(value: float, interval: Iterable[float]) -> str:
+    """A number and its interval; without one if it is empty, as that of one seed is.
+
+    >>> with_interval(0.5, [0.4, 0.625]), with_interval(0.5, [0.5, 0.5])
+    ('0.50 (0.40–0.62)', '0.50')
+    """
+    low, high = interval
+    return f"{value:.2f}" if math.isclose(low, high) else f"{value:.2f} ({low:.2f}–{high:.2f})"
 
 
 def markdown_table(lines: Sequence[Sequence[str]]) -> str:

@@ -11,7 +11,6 @@ import optuna
 
 from addtree import Space
 from addtree._types import Config
-from addtree.optuna import AddTreeSampler
 from addtree.paper.baselines.flat import active_part
 from addtree.study.task import suggest_config, suggest_parameter
 
@@ -61,6 +60,8 @@ class Study:
 
 def addtree(space: Space, seed: int, program: Program | None = None) -> Study:
     """addtree's sampler without a declared space."""
+    from addtree.optuna import AddTreeSampler  # it needs a newer Optuna than some of the peers
+
     return Study(space, AddTreeSampler(seed=seed), program)
 
 

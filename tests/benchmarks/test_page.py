@@ -43,6 +43,7 @@ def test_the_page_names_what_is_significant_and_the_shares(folder: Path, tmp_pat
     assert "| all tasks: addtree / best peer |" in text
     assert f"| slow | {TASK} |" in text
     assert "peer 1.0, python 3.11" in text
+    assert "Provisional" not in text
 
 
 def test_few_seeds_are_not_tested(folder: Path) -> None:
