@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from addtree import _display, _history, _prediction, _save_format, _save_schema
-from addtree._goals import Bounds, Goals, Noise
+from addtree._goals import Bounds, Goals, Noise, checked_cost
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
@@ -23,6 +23,7 @@ from addtree.model.specification import Specification
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
+from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
 from addtree.trials import Evaluation, Trial, TrialLog
@@ -57,6 +58,7 @@ class Optimizer:
     reference_point
                  with several objectives, the worst values that are of interest, a dict by name; by default slightly
                  worse than the front
+    cost_aware   look for improvement per unit of cost, as far as costs are told
     n_initial    size of the initial design: this many trials have a result before the model is used. With a history,
                  only some of its rows are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
@@ -84,6 +86,7 @@ class Optimizer:
         inference: str = "map",
         noise: Noise = None,
         reference_point: Mapping[str, float] | None = None,
+        cost_aware: bool = False,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
         history: Sequence[Any] = (),
@@ -91,8 +94,6 @@ class Optimizer:
     ) -> None:
         goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
         check_acquisition(acquisition, covariance, single=goals.is_single)
-        if n_initial is not None and not (is_whole(n_initial) and n_initial >= 1):
-            raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
         if seed is not None and not (is_whole(seed) and seed >= 0):
             raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
@@ -110,13 +111,10 @@ class Optimizer:
         portfolio = _history.portfolio(earlier, encoding)
         success_kernel = Specification().make_kernel(encoding)
         learning = Learning(specifications, kernel, fit, success_kernel, settings.success, earlier)
-        max_initial = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
-        if n_initial is not None and n_initial > max_initial:
-            raise OptionError(f"n_initial={n_initial!r} is too large; use at most {max_initial} on this space")
-        size = settings.design.size(encoding, inference) if n_initial is None else int(n_initial)
+        size = settings.design.size(encoding, inference) if n_initial is None else _checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
-        self._suggester = Suggester(encoding, goals, learning, policy, design, seed)
+        self._suggester = Suggester(encoding, goals, learning, policy, design, seed, bool(cost_aware))
         self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
         self._log = TrialLog(encoding, goals)
         self._asks = 0
@@ -196,6 +194,7 @@ class Optimizer:
         *,
         std: float | Mapping[str, float | None] | None = None,
         failed: bool = False,
+        cost: float | None = None,
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
@@ -204,14 +203,17 @@ class Optimizer:
         dict as well. A trial with a NaN or an infinite value counts as failed.
 
         std         the standard error of this value if known, such as that of a mean over folds; it adds to the noise
+        cost        what the evaluation cost, such as seconds; it is recorded, and counts if the run is `cost_aware`
         evaluation  how long the evaluation took, and why it failed, for the record
         """
         goals = self._suggester.goals
         if failed and value is not None:
             raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
         values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
+        price = checked_cost(cost)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, values, stds, evaluation)
+        known = evaluation or Evaluation()
+        return self._log.tell(asked, values, stds, known if price is None else replace(known, cost=price))
 
     @synchronized
     def forget(self, trial: Trial | int) -> None:
@@ -335,6 +337,7 @@ class Optimizer:
             "covariance": specification.covariance,
             "acquisition": self._suggester.policy.acquisition,
             "inference": specification.inference,
+            "cost_aware": self._suggester.cost_aware,
             "n_initial": len(self._suggester.design),
         }
 
@@ -381,3 +384,13 @@ class Optimizer:
         if forms is not None:
             data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
             self._models = self._suggester.learning.from_dict(forms, data)
+
+
+def _checked_size(n_initial: Any, encoding: Encoding) -> int:
+    """The size of the initial design that the user gave, or an OptionError."""
+    if not (is_whole(n_initial) and n_initial >= 1):
+        raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
+    most = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
+    if n_initial > most:
+        raise OptionError(f"n_initial={n_initial!r} is too large; use at most {most} on this space")
+    return int(n_initial)
