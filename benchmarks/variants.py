@@ -49,6 +49,8 @@ VARIANTS: dict[str, Settings] = {
     "ten initial points": replace(DEFAULT, design=DesignSettings(rows=10)),
     "24 initial points": replace(DEFAULT, design=DesignSettings(rows=24)),
     "fitted at every observation": replace(DEFAULT, fit=FitSettings(growth=10**9)),
+    "posterior of 256 rows": replace(DEFAULT, fit=FitSettings(max_rows=256)),
+    "posterior of 2000 rows": replace(DEFAULT, fit=FitSettings(max_rows=2000)),
     "fresh starts half as often": replace(DEFAULT, fit=FitSettings(fresh_growth=2)),
     "no trends": with_priors(trend=log_prior(1e-5, 0.1, 0.1)),
     "main terms long and large, no trends": with_priors(

@@ -2,8 +2,9 @@
 
     python -m benchmarks.workers reads   messages, bytes and processor time per trial beside 63 other workers
     python -m benchmarks.workers crowd   200 workers, 2,000 trials of 10 s, 20 of the workers killed
+    python -m benchmarks.workers large   a new worker on a study of 10,000 trials, in SQLite and in a journal
 
-Both use PostgreSQL behind a gRPC proxy on this machine, and need addtree[cli,grpc,postgres].
+The first two use PostgreSQL behind a gRPC proxy on this machine, and need addtree[cli,grpc,postgres].
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import argparse
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,11 +96,16 @@ def run_with_tickets(study: optuna.Study, n: int) -> None:
     work(study, task, total=_UNLIMITED, should_stop=lambda study: not next(left))
 
 
-def measure(name: str, proxy: Proxy, run: Callable[[optuna.Study, int], None], *, tpe: bool) -> None:
-    """Print what one worker costs: its first trial, which reads the whole study, and those that follow."""
-    study = opened(proxy.url, name)
+def _with_sampler(study: optuna.Study, *, tpe: bool) -> optuna.Study:
+    """The study with Optuna's sampler if asked for; else with ours, which it has already."""
     if tpe:
         study.sampler = optuna.samplers.TPESampler(seed=0, constant_liar=True)
+    return study
+
+
+def measure(name: str, proxy: Proxy, run: Callable[[optuna.Study, int], None], *, tpe: bool) -> None:
+    """Print what one worker costs: its first trial, which reads the whole study, and those that follow."""
+    study = _with_sampler(opened(proxy.url, name), tpe=tpe)
     stub = CountingStub(study)
     times = [(time.process_time(), _processor_seconds(proxy.pid))]
     for n in (1, _STEADY):
@@ -144,7 +151,43 @@ def reads(sizes: list[int], running: int) -> None:
                     trial = claim(study, _UNLIMITED)
                     assert trial is not None
                     suggest_config(trial, _PROBLEM.space)
+                run(_with_sampler(study, tpe=tpe), 1)  # the other workers have fitted the model
                 measure(name, proxy, run, tpe=tpe)
+
+
+# ---------------------------------------------------------------------- large
+
+
+def join(url: str, started: float) -> None:
+    """Join a study as a new worker, and print when it was ready, what a trial costs, and the memory of this process."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = opened(url, "large")
+    run_with_tickets(study, 1)
+    ready, steady = time.monotonic() - started, time.process_time()
+    run_with_tickets(study, _STEADY)
+    each = (time.process_time() - steady) / _STEADY
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    print(
+        f"{url.rsplit('.', 1)[1]:8s} first trial after {ready:.1f} s ({steady:.1f} s of processor time, imports "
+        f"included), later ones {1000 * each:.0f} ms of processor time each, {megabytes:.0f} MB",
+        flush=True,
+    )
+
+
+def large(size: int, files: Sequence[str]) -> None:
+    """Let two workers join a study of that size, one after the other; the second one finds a fit of the first."""
+    spawn = multiprocessing.get_context("spawn")
+    finished = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    run_with_optuna(finished, size)
+    print(f"{size} finished trials; the second worker finds what the first one learned", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in files:
+            url = str(Path(folder) / name)
+            opened(url, "large").add_trials(finished.trials)
+            for _ in range(2):
+                process = spawn.Process(target=join, args=(url, time.monotonic()))
+                process.start()
+                process.join()
 
 
 # ---------------------------------------------------------------------- crowd
@@ -212,17 +255,20 @@ def _megabytes(pid: int | None) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["reads", "crowd"])
+    parser.add_argument("part", choices=["reads", "crowd", "large"])
     parser.add_argument("--sizes", type=int, nargs="+", default=[400, 2000], help="reads: finished trials")
     parser.add_argument("--workers", type=int, help="reads: 64 by default; crowd: 200")
-    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--trials", type=int, help="crowd: 2,000 by default; large: 10,000")
+    parser.add_argument("--files", nargs="+", default=["study.db", "study.journal"], help="large: storages")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--kills", type=int, default=20)
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if options.part == "reads":
         reads(options.sizes, (options.workers or 64) - 1)
-    elif not crowd(options.workers or 200, options.trials, options.seconds, options.kills):
+    elif options.part == "large":
+        large(options.trials or 10_000, options.files)
+    elif not crowd(options.workers or 200, options.trials or 2000, options.seconds, options.kills):
         raise SystemExit(1)
 
 

@@ -221,13 +221,13 @@ def test_some_rows_of_the_design_are_mixed_in():
         trial = opt.ask()
         asked.append(trial.config)
         opt.tell(trial, objective(trial.config))
-    assert [asked.index(config) for config in design[:4]] == [2, 5, 8, 11]
-    assert not [config for config in design[4:] if config in asked]
+    assert [asked.index(config) for config in design[:2]] == [4, 9]
+    assert not [config for config in design[2:] if config in asked]
 
 
 def test_misleading_history_does_not_ruin_a_run():
     best = minimize(objective, SPACE, 30, seed=0, history=[[(c, -v) for c, v in pairs(n=60)]]).best_value
-    assert best < 0.01
+    assert best < 0.03
 
 
 @pytest.mark.parametrize("asked", [0, 1, 6])

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from addtree._goals import Goals
-from addtree._numbers import as_float, is_number
+from addtree._numbers import as_float, is_number, is_whole
 from addtree._threads import one_blas_thread
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
@@ -182,8 +182,8 @@ class _Notes:
         self.parameters: set[str] = set()
 
     def __str__(self) -> str:
-        parts = [f"{n} {word}" + "s" * (n != 1) for n, word in ((self.tasks, "study"), (self.trials, "trial")) if n]
-        parts = [part.replace("studys", "studies") for part in parts]
+        parts = [f"{self.tasks} {'study' if self.tasks == 1 else 'studies'}"] if self.tasks else []
+        parts += [f"{self.trials} {'trial' if self.trials == 1 else 'trials'}"] if self.trials else []
         if self.parameters:
             parts.append(f"the parameters {', '.join(map(repr, sorted(self.parameters)))}")
         return ", ".join(parts)
@@ -199,12 +199,14 @@ def _adapt(task: Task, encoding: Encoding, notes: _Notes) -> Task:
     kept = [k for k, values in enumerate(partial) if all(value is not _UNUSABLE for value in values.values())]
     y = np.array([task.values[k] for k in kept])
     rng, configs, values = np.random.default_rng(0), [], []
+    notes.trials += len(task.configs) - len(kept)
     for k in thin(y, MAX_TRIALS).tolist() if shared else ():
         config = _completed(encoding, partial[kept[k]], rng)
-        if config is not None:
+        if config is None:
+            notes.trials += 1
+        else:
             configs.append(config)
             values.append(float(y[k]))
-    notes.trials += len(task.configs) - len(kept)
     return Task(tuple(configs), tuple(values))
 
 
@@ -218,7 +220,8 @@ def _usable(domain: Any, value: Any) -> Any:
     with suppress(ConfigError):
         return domain._check(value)
     if isinstance(domain, (Real, Integer)) and is_number(value) and domain.low <= value <= domain.high:
-        steps = (Fraction(value) - Fraction(domain.low)) / Fraction(domain.step or 1)
+        exact = Fraction(int(value) if is_whole(value) else as_float(value))
+        steps = (exact - Fraction(domain.low)) / Fraction(domain.step or 1)
         return domain._value(round(steps))  # A value that is not on the grid; all others were accepted.
     return _UNUSABLE
 
@@ -249,5 +252,8 @@ def learn(
 
 def portfolio(earlier: EarlierTasks | None, encoding: Encoding) -> tuple[Restriction, ...]:
     """The configurations to evaluate first."""
-    rows = () if earlier is None else earlier.X[earlier.portfolio()]
-    return tuple(Restriction.of(encoding, encoding.decode(row)) for row in rows)
+    found = []
+    for row in () if earlier is None else earlier.X[earlier.portfolio()]:
+        with suppress(ConfigError):  # A rule may hold for a configuration, but not for what its codes decode to.
+            found.append(Restriction.of(encoding, encoding.decode(row)))
+    return tuple(found)

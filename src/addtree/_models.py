@@ -10,6 +10,7 @@ import numpy as np
 
 from addtree._goals import Goals
 from addtree._prediction import conditioned
+from addtree._settings import Settings
 from addtree._types import Array, Mask
 from addtree.model.fit import FitSettings
 from addtree.model.kernel import Kernel
@@ -19,6 +20,7 @@ from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
 from addtree.model.transfer import EarlierTasks
 from addtree.search.multiobjective import Posteriors
+from addtree.space.encoding import Encoding
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Models:
     values: tuple[Surrogate, ...]
     success: SuccessModel | None = None
     cost: Surrogate | None = None
+
+    def is_due(self, n: int) -> bool:
+        """Whether any surrogate should be fitted again now that there are n observations."""
+        return any(surrogate.is_due(n) for surrogate in self.values)
 
     def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
@@ -91,6 +97,17 @@ class Learning:
     success_settings: SuccessSettings
     earlier: EarlierTasks | None = None
 
+    @classmethod
+    def of(cls, encoding: Encoding, goals: Goals, covariance: str, inference: str, settings: Settings) -> Learning:
+        """How the values of these goals are learned on a space, without earlier tasks."""
+        specifications = tuple(
+            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
+            for name in goals.names
+        )
+        fit = settings.mle_fit if inference == "mle" else settings.fit
+        success_kernel = Specification().make_kernel(encoding)
+        return cls(specifications, specifications[0].make_kernel(encoding), fit, success_kernel, settings.success)
+
     def informed(self, data: Sequence[Observations]) -> Sequence[Observations]:
         """The observations of all values with what is known from earlier tasks."""
         if self.earlier is None:
@@ -104,7 +121,7 @@ class Learning:
             return Models(
                 tuple(Surrogate.fit(spec, self.kernel, own, settings=self.settings, rng=rng) for spec, own in parts)
             )
-        if not any(last.is_due(len(own)) for last, own in zip(models.values, data, strict=True)):
+        if not models.is_due(len(data[0])):
             return models
         data = self.informed(data)
         return replace(
@@ -122,15 +139,17 @@ class Learning:
         last = None if models is None else models.success
         return SuccessModel.fit(self.success_kernel, X, succeeded, settings=self.success_settings, last=last)
 
-    def from_dict(self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations]) -> Models:
+    def from_dict(
+        self, form: Sequence[Mapping[str, Any]], data: Sequence[Observations], *, exact: bool = True
+    ) -> Models:
         """The models that `Models.to_dict` described, and the observations that they were learned from.
 
-        Raises ValueError if no fit of these observations can have given the form.
+        Raises ValueError if no fit of these observations can have given the form (see `Surrogate.from_dict`).
         """
         parts = zip(form, self.specifications, self.informed(data), strict=True)
         return Models(
             tuple(
-                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings)
+                Surrogate.from_dict(own, spec, self.kernel, observed, settings=self.settings, exact=exact)
                 for own, spec, observed in parts
             )
         )

@@ -9,8 +9,10 @@ import numpy as np
 
 from addtree._goals import Goals
 from addtree._models import Learning, Models
+from addtree._numbers import is_whole
 from addtree._prediction import leveled
 from addtree._types import Array
+from addtree.errors import OptionError
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
 from addtree.search.candidates import Observed, candidates
@@ -24,6 +26,28 @@ from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 from addtree.trials import TrialLog
+
+_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
+_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
+
+
+def checked_seed(seed: int | None) -> int:
+    """The seed, drawn if it is None, or an OptionError."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not (is_whole(seed) and seed >= 0):
+        raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
+    return int(seed)
+
+
+def checked_size(n_initial: int, encoding: Encoding) -> int:
+    """The size of an initial design, or an OptionError."""
+    if not (is_whole(n_initial) and n_initial >= 1):
+        raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
+    most = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
+    if n_initial > most:
+        raise OptionError(f"n_initial={n_initial!r} is too large; use at most {most} on this space")
+    return int(n_initial)
 
 
 def turn_rng(seed: int, turn: int) -> np.random.Generator:
@@ -90,7 +114,7 @@ class Suggester:
         rng, taken = self.rng(turn), known.taken(self.encoding)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
-        success = self.learning.success(known.models, *known.log.outcomes())
+        success = self.learning.success(known.models, *known.log.outcomes()) if known.log.has_failed else None
         in_design = len(known.log.told) < len(self.design)
         if self._explores(known, in_design):
             row = self._design_row(known, restriction, success, rng)

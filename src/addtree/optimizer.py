@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
 from addtree import _display, _history, _prediction, _save_format, _save_schema
-from addtree._goals import Bounds, Goals, Noise, checked_cost
+from addtree._goals import Bounds, Goals, Noise
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
-from addtree._suggestion import Known, Suggester, turn_rng
+from addtree._suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
 from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Array, Config
 from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
-from addtree.model.specification import Specification
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
-from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Evaluation, Trial, TrialLog
+from addtree.trials import Evaluation, Trial, TrialLog, priced
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
-_MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
-_SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.
 
 
 class Optimizer:
@@ -53,11 +50,9 @@ class Optimizer:
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"; with several objectives
                  or constraints, "logei" is the log expected hypervolume improvement and the log feasibility
     inference    "map" (default) or "mle" (the paper's)
-    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it; with
-                 several objectives or constraints, a dict by name
+    noise        standard deviation of repeated evaluations, a dict by name if there are several; None to learn it
     reference_point
-                 with several objectives, the worst values that are of interest, a dict by name; by default slightly
-                 worse than the front
+                 with several objectives, the worst values of interest, by name; by default worse by the front's range
     cost_aware   look for improvement per unit of cost, as far as costs are told
     n_initial    size of the initial design: this many trials have a result before the model is used. With a history,
                  only some of its rows are asked, unless the values told disagree with the history
@@ -69,8 +64,7 @@ class Optimizer:
                  Spaces may differ. A few configurations that were good before are asked after the initial ones
     settings     for experiments with the model and the search; not part of the stable interface
 
-    Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
-    need an optimizer of their own.
+    Several threads may use one optimizer: each call runs alone. Other processes need an optimizer of their own.
     """
 
     def __init__(
@@ -94,24 +88,15 @@ class Optimizer:
     ) -> None:
         goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
         check_acquisition(acquisition, covariance, single=goals.is_single)
-        if seed is not None and not (is_whole(seed) and seed >= 0):
-            raise OptionError(f"seed={seed!r} must be a whole number, zero or more, or None to draw one")
         self._settings = settings = settings or Settings()
         self.space = check_space(space)
-        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        seed = checked_seed(seed)
         encoding = space.encoding
-        specifications = tuple(
-            Specification(covariance, inference, goals.noise.get(name), settings.transform, settings.priors)
-            for name in goals.names
-        )
-        fit = settings.mle_fit if inference == "mle" else settings.fit
-        kernel = specifications[0].make_kernel(encoding)
+        learning = Learning.of(encoding, goals, covariance, inference, settings)
         self._tasks = _history.adapt(_history.read_for(goals, history), encoding)
-        earlier = _history.learn(self._tasks, encoding, specifications[0], kernel, settings.transfer)
-        portfolio = _history.portfolio(earlier, encoding)
-        success_kernel = Specification().make_kernel(encoding)
-        learning = Learning(specifications, kernel, fit, success_kernel, settings.success, earlier)
-        size = settings.design.size(encoding, inference) if n_initial is None else _checked_size(n_initial, encoding)
+        earlier = _history.learn(self._tasks, encoding, learning.specifications[0], learning.kernel, settings.transfer)
+        portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
+        size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
         self._suggester = Suggester(encoding, goals, learning, policy, design, seed, bool(cost_aware))
@@ -184,6 +169,34 @@ class Optimizer:
         """Record a configuration as pending: somebody is evaluating it, and its value will be told."""
         return self._log.expect(self.space.validate(config))
 
+    # ------------------------------------------------------------------ share what was learned
+
+    @property
+    @synchronized
+    def learned(self) -> list[dict[str, Any]] | None:
+        """For JSON, the hyperparameters of each model and from how many values they are; None before the first fit."""
+        return None if self._models is None else self._models.to_dict()
+
+    @synchronized
+    def learn_from(
+        self, fetch: Callable[[], Sequence[Mapping[str, Any]] | None], *, max_rows: int | None = None
+    ) -> None:
+        """If the next suggestion would fit the model, look first whether another optimizer has done so.
+
+        fetch     returns what `learned` is there, or None. The other one has the same space and options, and knows
+                  about the same values. What cannot have been learned so is ignored
+        max_rows  values that the model uses from then on, at most
+        """
+        known, n_done = self._models, len(self._log.done)
+        if not n_done or (known is not None and not known.is_due(n_done)) or not (found := fetch()):
+            return
+        if known is None or found[0]["n"] > known.values[0].n_fitted:
+            forms = [
+                {"theta": own["theta"], **{key: min(own[key], n_done) for key in ("n", "n_fresh")}} for own in found
+            ]
+            with suppress(ValueError):
+                self._use(forms, max_rows=max_rows, exact=False)
+
     # ------------------------------------------------------------------ tell
 
     @synchronized
@@ -210,10 +223,9 @@ class Optimizer:
         if failed and value is not None:
             raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
         values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
-        price = checked_cost(cost)
+        known = priced(evaluation, cost)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        known = evaluation or Evaluation()
-        return self._log.tell(asked, values, stds, known if price is None else replace(known, cost=price))
+        return self._log.tell(asked, values, stds, known)
 
     @synchronized
     def forget(self, trial: Trial | int) -> None:
@@ -368,7 +380,9 @@ class Optimizer:
             optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])
             optimizer._restore_trials(state)
         with _save_format.leaving_out_damage(path):
-            optimizer._restore_model(state)
+            _save_schema.check_models(state)
+            if state["models"] is not None:
+                optimizer._use(state["models"], exact=True)
         return optimizer
 
     def _restore_trials(self, state: Mapping[str, Any]) -> None:
@@ -377,20 +391,10 @@ class Optimizer:
         self._asks = int(state["asks"])
 
     @one_blas_thread()
-    def _restore_model(self, state: Mapping[str, Any]) -> None:
-        """Take over the model of a state whose trials are restored; any exception means that it is damaged."""
-        _save_schema.check_models(state)
-        forms = state["models"]
-        if forms is not None:
-            data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
-            self._models = self._suggester.learning.from_dict(forms, data)
-
-
-def _checked_size(n_initial: Any, encoding: Encoding) -> int:
-    """The size of the initial design that the user gave, or an OptionError."""
-    if not (is_whole(n_initial) and n_initial >= 1):
-        raise OptionError(f"n_initial={n_initial!r} must be a whole number, at least 1")
-    most = _MAX_DESIGN // max(1, encoding.n_columns) + _SMALL_DESIGN
-    if n_initial > most:
-        raise OptionError(f"n_initial={n_initial!r} is too large; use at most {most} on this space")
-    return int(n_initial)
+    def _use(self, forms: Sequence[Mapping[str, Any]], *, max_rows: int | None = None, exact: bool) -> None:
+        """Take over what was learned from the first values told, or a ValueError (see `Surrogate.from_dict`)."""
+        data = [self._log.observations(name, form["n"]) for name, form in zip(self.goals.names, forms, strict=True)]
+        learning = self._suggester.learning
+        if max_rows is not None:
+            learning = replace(learning, settings=replace(learning.settings, max_rows=max_rows))
+        self._models = learning.from_dict(forms, data, exact=exact)

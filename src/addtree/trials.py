@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from addtree._goals import VALUE, Goals
+from addtree._goals import VALUE, Goals, checked_cost
 from addtree._goals import checked_std as checked_std
 from addtree._numbers import is_whole
 from addtree._types import Array, Config, Mask
@@ -42,6 +42,12 @@ class Evaluation:
     error: str | None = None
     traceback: str | None = None
     cost: float | None = None
+
+
+def priced(evaluation: Evaluation | None, cost: Any) -> Evaluation:
+    """An evaluation with the cost that was told, or a TrialError if that is impossible."""
+    known, price = evaluation or Evaluation(), checked_cost(cost)
+    return known if price is None else replace(known, cost=price)
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,11 +130,8 @@ class Trial:
         return hash((self.run, self.id))
 
     def __repr__(self) -> str:
-        told = (
-            f"value={self.value!r}"
-            if self._objectives == (VALUE,) and len(self._values) < 2
-            else f"values={self.values!r}"
-        )
+        is_plain = self._objectives == (VALUE,) and self._values.keys() <= {VALUE}
+        told = f"value={self.value!r}" if is_plain else f"values={self.values!r}"
         return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, {told})"
 
 
@@ -137,7 +140,6 @@ class TrialLog:
 
     run        the id of the run, which its trials carry
     told       ids of the trials with a result, in the order they were told
-    taken      keys of the rows of all trials
     forgotten  ids of the trials that were removed; no later trial has such an id
     """
 
@@ -147,10 +149,14 @@ class TrialLog:
         self._objectives = tuple(objective.name for objective in goals.objectives)
         self.run = os.urandom(8).hex()
         self.told: list[int] = []
-        self.taken: set[bytes] = set()
         self.forgotten: set[int] = set()
         self._trials: dict[int, Trial] = {}
         self._rows: dict[int, Array] = {}
+        self._taken: set[bytes] = set()
+        self._new_rows: list[Array] = []  # Rows whose keys are not in `_taken` yet.
+        self._done: list[Trial] = []  # Those with a value among the first `_n_sorted` told.
+        self._n_sorted = 0
+        self._X = np.empty((0, encoding.n_columns))  # The rows of the first of them.
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -161,9 +167,25 @@ class TrialLog:
         return list(self._trials.values())
 
     @property
+    def taken(self) -> set[bytes]:
+        """The keys of the rows of all trials."""
+        if self._new_rows:
+            self._taken.update(self._encoding.keys(np.array(self._new_rows)))
+            self._new_rows.clear()
+        return self._taken
+
+    @property
     def done(self) -> list[Trial]:
         """The trials with a value, in the order they were told."""
-        return [trial for i in self.told if (trial := self._trials[i]).state == "done"]
+        new = [self._trials[i] for i in self.told[self._n_sorted :]]
+        self._n_sorted += len(new)
+        self._done += [trial for trial in new if trial.state == "done"]
+        return self._done
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether any trial failed."""
+        return len(self.done) < len(self.told)
 
     def pending_rows(self) -> list[Array]:
         """The rows of the trials that have no result yet."""
@@ -181,16 +203,15 @@ class TrialLog:
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
-        row = self._encoding.encode([trial.config])
-        self._rows[trial.id] = row[0]
-        self.taken.update(self._encoding.keys(row))
+        self._rows[trial.id] = row = self._encoding.encode_valid([trial.config])[0]
+        self._new_rows.append(row)
         return trial
 
     def forget(self, trial: Trial) -> None:
         """Remove a pending trial."""
         del self._trials[trial.id], self._rows[trial.id]
         self.forgotten.add(trial.id)
-        self.taken = set(self._encoding.keys(np.array(self.rows))) if self._rows else set()
+        self._taken, self._new_rows = set(), self.rows
 
     def tell(
         self,
@@ -200,13 +221,12 @@ class TrialLog:
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Record the values of a pending trial, or None if it failed; it also failed if one is NaN or infinite."""
-        for name, value in (values or {}).items():
-            if not math.isfinite(value):
-                _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, name, value)
-                values = None
-        told = replace(trial, state="failed") if values is None else replace(trial, state="done", _values=values)
-        told = replace(told, _stds=stds or {}) if values is not None else told
-        told = replace(told, evaluation=evaluation or Evaluation())
+        wild = [(name, value) for name, value in (values or {}).items() if not math.isfinite(value)]
+        if wild:
+            _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, *wild[0])
+        told = replace(trial, state="failed", evaluation=evaluation or Evaluation())
+        if values is not None and not wild:
+            told = replace(told, state="done", _values=values, _stds=stds or {})
         _log.debug(
             "trial %d is %s: %r, duration %r s, %r", told.id, told.state, told.values, told.duration, told.config
         )
@@ -239,7 +259,9 @@ class TrialLog:
     def observations(self, name: str, n: int | None = None) -> Observations:
         """The first n values told of an objective or constraint (by default all), with its sign."""
         sign, done = self._goals.signs[self._goals.position(name)], self.done[:n]
-        X = np.array([self._rows[trial.id] for trial in done]).reshape(len(done), self._encoding.n_columns)
+        if new := self.done[len(self._X) :]:  # What was told never changes.
+            self._X = np.concatenate([self._X, [self._rows[trial.id] for trial in new]])
+        X = self._X[:n]
         y = np.array([sign * trial._values[name] for trial in done])
         return Observations(X, np.clip(y, -_HUGE, _HUGE), np.array([trial._stds.get(name, 0.0) for trial in done]))
 

@@ -18,6 +18,10 @@ def test_layers_belong_to_the_numbers_of_layers_that_have_them() -> None:
     assert found["units_2"] == {("n_layers", (3, 3))}
 
 
+def test_without_trials_there_is_no_structure() -> None:
+    assert infer_structure([], {}).parents == {}
+
+
 def test_a_trial_that_ended_early_is_not_evidence_of_absence() -> None:
     trials = [
         ObservedTrial({"model": 0, "C": None}),

@@ -61,6 +61,7 @@ def test_appended_equals_fresh_also_when_blocks_are_joined(joins):
     new = factor.append(cross, corner)
     check(new, full)
     assert len(new.blocks) == 3 - len(joins) + 1
+    assert all(L.flags.f_contiguous for _, L in new.blocks)  # LAPACK would copy another order at every call
     again = new.append(full[:, :1] * 0.01, np.array([[5.0]]))
     check(again, np.block([[full, full[:, :1] * 0.01], [full[:1] * 0.01, np.array([[5.0]])]]))
 

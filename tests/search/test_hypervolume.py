@@ -10,7 +10,7 @@ from scipy.special import erfcx, logsumexp
 from addtree.search.hypervolume import (
     Boxes,
     _Axis,
-    domination_ranks,
+    domination_counts,
     hypervolumes,
     is_nondominated,
     log_expected_hypervolume_improvement,
@@ -48,11 +48,15 @@ def test_the_front_is_what_nothing_dominates(F):
 
 
 @given(VALUES)
-def test_each_rank_is_the_front_of_the_rest(F):
-    ranks = domination_ranks(F)
-    for rank in range(ranks.max() + 1):
-        rest = F[ranks >= rank]
-        assert is_nondominated(rest).tolist() == (ranks[ranks >= rank] == rank).tolist()
+def test_the_counts_are_those_of_all_pairs(F):
+    assert domination_counts(F).tolist() == [sum(dominates(other, one) for other in F) for one in F]
+
+
+def test_many_values_are_compared_in_blocks():
+    F = np.random.default_rng(0).normal(size=(700, 3))
+    order = np.random.default_rng(1).permutation(700)
+    np.testing.assert_array_equal(domination_counts(F)[order], domination_counts(F[order]))
+    assert domination_counts(F)[650] == sum(dominates(other, F[650]) for other in F)
 
 
 def inclusion_exclusion(F, reference):

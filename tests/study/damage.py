@@ -65,6 +65,13 @@ def make_study(storage: str, trials: int = 6) -> None:
         work(open_study(opened, "s", task.space, seed=0), task, total=trials)
 
 
+def make_study_elsewhere(storage: str) -> None:
+    """Run a small study in a process that has ended, so that no trial has a live owner."""
+    code = f"from tests.study.damage import make_study; make_study({storage!r})"
+    path = os.pathsep.join(sys.path)
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": path})
+
+
 # ---------------------------------------------------------------------- mutations
 
 
@@ -169,10 +176,8 @@ def run_all(mutations: int, seed: int) -> tuple[list[str], Counter[tuple[str, st
     """Damage studies in the working directory; returns the complaints, and the number of exits by code."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     Path("sound").mkdir()
-    for name in ("s.journal", "s.db"):  # in a process that has ended, so that no trial has a live owner
-        code = f"from tests.study.damage import make_study; make_study('sound/{name}')"
-        path = os.pathsep.join(sys.path)
-        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": path})
+    for name in ("s.journal", "s.db"):
+        make_study_elsewhere(f"sound/{name}")
     complaints, exits = [], Counter[tuple[str, str, int]]()
     for i in range(mutations):
         name, mutate = MUTATIONS[i % len(MUTATIONS)]

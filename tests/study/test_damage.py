@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import optuna
@@ -11,7 +12,16 @@ import pytest
 
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
-from tests.study.damage import make_study, mutate_bytes, run_all
+from tests.study.damage import (
+    DOCUMENTED,
+    check,
+    make_study,
+    make_study_elsewhere,
+    mutate_bytes,
+    mutate_records,
+    mutate_rows,
+    run_all,
+)
 
 
 @pytest.mark.slow
@@ -40,3 +50,27 @@ def test_a_mutation_of_a_journal_costs_at_most_two_trials(tmp_path: Path, monkey
             found = {t.number: (t.values, t.params) for t in find_study(storage, "s").trials}
         kept = [number for number, content in sound.items() if found.get(number) == content]
         assert len(kept) >= len(sound) - 2, what
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "mutate", "seed"),
+    [
+        pytest.param("s.journal", mutate_records, 196, id="run, a complete trial without values"),
+        pytest.param("s.journal", mutate_records, 1440, id="export, a complete trial without values"),
+        pytest.param("s.db", mutate_rows, 2069, id="best, an attribute whose name is not text"),
+        pytest.param("s.db", mutate_rows, 2157, id="suggest, an attribute whose name is not text"),
+        pytest.param("s.journal", mutate_bytes, 2211, id="explain, a study without trials"),
+    ],
+)
+def test_mutations_that_once_ended_in_an_undocumented_way(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    mutate: Callable[[Path, random.Random], str],
+    seed: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sound").mkdir()
+    make_study_elsewhere(f"sound/{name}")
+    assert check(name, mutate, seed)[2] in DOCUMENTED

@@ -6,6 +6,7 @@ trials       reading a study: what is new, and what each trial is worth
 initial      which trial evaluates which initial configuration
 startup      the first trials of a study whose space is still unknown
 model        an optimizer that is told about the trials
+shared_fit   what the workers of a study learned
 state        what a sampler knows about one study
 independent  values of single parameters that the model did not suggest
 sampler      `AddTreeSampler`

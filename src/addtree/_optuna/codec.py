@@ -201,10 +201,11 @@ class Declared:
         """The parameters that the space has, as they are."""
         variables = self.space.variables
         config = {name: restore(variables[name], value) for name, value in params.items() if name in variables}
-        with suppress(KeyError, TypeError, ConfigError):  # `validate` says what is wrong
-            for node in self.space.active_nodes(config):
-                for name in node.constants:  # the code need not ask for them
-                    config.setdefault(name, self.space.encoding.decode_value(name, 0.0))
+        if any(node.constants for node in self.space.nodes):
+            with suppress(KeyError, TypeError, ConfigError):  # `validate` says what is wrong
+                for node in self.space.active_nodes(config):
+                    for name in node.constants:  # the code need not ask for them
+                        config.setdefault(name, self.space.encoding.decode_value(name, 0.0))
         return self.space.validate(config)
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._history import Task, read_history
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
+from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
 from addtree._optuna.trials import (
     StudyGoals,
@@ -34,6 +35,13 @@ _log = logging.getLogger("addtree")
 
 _MAX_REPEATS = 5
 """A suggestion is made at most this often if its positions stand for the values of another trial."""
+
+_CROWD = 8
+"""Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
+
+_CROWD_ROWS = 500
+"""In a crowd, the model that a worker takes over from another one uses at most this many trials, so that the cost of a
+suggestion stays the same from then on (`python -m benchmarks.workers reads`)."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,16 @@ class Settings:
 class StudyModel:
     """Suggests configurations for a study. It exists as soon as there is a translation with at least one parameter."""
 
-    def __init__(self, translation: Translation, history: TrialHistory, settings: Settings, goals: StudyGoals) -> None:
+    def __init__(
+        self,
+        translation: Translation,
+        history: TrialHistory,
+        settings: Settings,
+        goals: StudyGoals,
+        shared: SharedFit | None = None,
+    ) -> None:
         self.translation = translation
-        self._history, self._settings = history, settings
+        self._history, self._settings, self._shared = history, settings, shared
         self._goals = goals
         self._warned = False
         self._restart()
@@ -96,6 +111,8 @@ class StudyModel:
         )
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
+        # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
+        self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -156,10 +173,9 @@ class StudyModel:
         for _ in range(_MAX_REPEATS):
             config = self._startup.suggest(pending, rng, agreeing)
             if config is None:
-                turn = number + 1  # `Optimizer.ask` counts from 1.
                 probed = self._startup.probe(pending, agreeing) if restriction is None else None
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
-                config = self._optimizer.suggest(turn, pending=pending, fixed=fixed, keep_fit=True)
+                config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break
@@ -168,6 +184,22 @@ class StudyModel:
             if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
                 params = self.translation.params(self.translation.space.sample(rng))
         return params
+
+    def _model_config(
+        self, number: int, pending: Sequence[dict[str, Any]], restriction: Restriction | None
+    ) -> dict[str, Any]:
+        """The configuration that the model suggests. A fit that another worker did is not done again."""
+        optimizer, shared, space = self._optimizer, self._shared, self.translation.space
+        if shared is not None:
+            max_rows = _CROWD_ROWS if len(pending) >= _CROWD else None
+            optimizer.learn_from(lambda: shared.read(space), max_rows=max_rows)
+        before = optimizer.learned
+        turn = number + 1  # `Optimizer.ask` counts from 1.
+        config = optimizer.suggest(turn, pending=pending, fixed=restriction, keep_fit=True)
+        after = optimizer.learned
+        if shared is not None and after is not None and after != before:
+            shared.write(space, after)
+        return config
 
     def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
         """Whether positions that no trial has yet stand for the values of a trial nevertheless.
@@ -216,12 +248,17 @@ class StudyModel:
 
     def pending(self, *, except_for: int) -> list[dict[str, Any]]:
         """The configurations that other trials are evaluating, or that wait for a worker."""
-        found = []
+        known, self._pending = self._pending, {}
         for trial in self._history.unfinished:
             fixed = fixed_params(trial)
             params = {**(fixed if self.covers(fixed) else {}), **self._history.published(trial), **exact_params(trial)}
-            if trial.number != except_for and params:
-                found.append(self._config(trial, params))
+            if not params:
+                continue
+            before, config = known.get(trial.number, ({}, None))
+            if params != before or self.translation.dynamic:  # In a dynamic range, parameters are not all that counts.
+                config = self._config(trial, params)
+            self._pending[trial.number] = params, config
+        found = (config for number, (_, config) in self._pending.items() if number != except_for)
         return [config for config in found if config is not None]
 
     def covers(self, params: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
 from addtree.errors import ConfigError
@@ -57,6 +58,7 @@ class StudyState:
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
+        self._checked: dict[str, BaseDistribution] = {}  # The last distribution of each parameter that was checked.
         self._translate([])
 
     def belongs_to(self, study: Study) -> bool:
@@ -83,7 +85,8 @@ class StudyState:
         if translation is None or not translation.space.variables:
             self.model = None
         elif self.model is None:
-            self.model = StudyModel(translation, self.history, self._settings, self._goals)
+            shared = SharedFit(self._storage, self._study_id)
+            self.model = StudyModel(translation, self.history, self._settings, self._goals, shared)
         else:
             self.model.retranslate(translation)
 
@@ -91,7 +94,9 @@ class StudyState:
         if self._settings.space is not None:
             declared = Declared(self._settings.space)
             for trial in new:
-                for name, problem in declared.contradictions(trial.distributions):
+                unchecked = {n: d for n, d in trial.distributions.items() if not _are_same(d, self._checked.get(n))}
+                self._checked.update(unchecked)
+                for name, problem in declared.contradictions(unchecked):
                     self._warn(
                         name, f"the objective contradicts the space: in trial {trial.number}, {name!r} {problem}"
                     )
@@ -122,14 +127,14 @@ class StudyState:
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
         variables = self.model.translation.space.variables
-        trials = (*self.history.finished, *self.history.unfinished)
         for name, value in params.items():
             domain = variables.get(name)
             if name in fixed or not isinstance(domain, Real) or domain.step is not None:
                 continue
             # A position in a dynamic range is not a float: it may decode to an integer.
             is_inside = isinstance(value, float) and domain.low < value < domain.high
-            if is_inside and all(trial.params.get(name) != value for trial in trials):
+            is_old = value in self.history.counts.get(name, {})  # The internal representation of a float is itself.
+            if is_inside and not is_old and all(t.params.get(name) != value for t in self.history.unfinished):
                 return False
         return True
 
@@ -184,6 +189,11 @@ class StudyState:
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def _are_same(one: BaseDistribution, other: BaseDistribution | None) -> bool:
+    """Whether two distributions are the same; much faster than Optuna's comparison, because most of them are."""
+    return type(one) is type(other) and vars(one) == vars(other)
 
 
 def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:

@@ -24,9 +24,11 @@ LOST = "addtree:lost"
 STD = "addtree:std"
 """User attribute of a trial: the standard error of its value, if that is known; with several values, a list."""
 
+PIECE_LENGTH = 2045
+"""Every storage can hold this number of characters in one attribute."""
+
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
 _LARGEST = 1e300  # An infinite constraint counts as this.
-_PIECE_LENGTH = 2045  # Every storage can hold this number of characters in one attribute.
 
 
 # ---------------------------------------------------------------------- what was suggested
@@ -48,8 +50,8 @@ def publish(study: Study, trial: FrozenTrial, params: dict[str, Any]) -> None:
 def suggestion_attrs(params: Mapping[str, Any]) -> dict[str, str]:
     """The system attributes that `published` reads, or a TypeError for what JSON cannot hold."""
     text = json.dumps(params, separators=(",", ":"))
-    starts = range(0, len(text), _PIECE_LENGTH)
-    return {f"{_SUGGESTED}:{i}": text[start : start + _PIECE_LENGTH] for i, start in enumerate(starts)}
+    starts = range(0, len(text), PIECE_LENGTH)
+    return {f"{_SUGGESTED}:{i}": text[start : start + PIECE_LENGTH] for i, start in enumerate(starts)}
 
 
 def published(trial: FrozenTrial) -> dict[str, Any]:

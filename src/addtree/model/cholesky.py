@@ -120,10 +120,10 @@ class BlockCholesky:
         rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
         n, m, k = self.size, len(rows), len(corner)
         variances = np.diagonal(corner)
-        L = np.zeros((m + k, m + k))
+        L = np.zeros((m + k, m + k), order="F")  # LAPACK would copy another order at every call
         if m:
-            L[:m, :m] = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
-            C = dtrtrs(L[:m, :m], cross[rows], lower=1)[0]
+            L[:m, :m] = known = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
+            C = dtrtrs(known, cross[rows], lower=1)[0]
             L[m:, :m] = C.T
             corner = corner - C.T @ C
         L[m:, m:] = _cholesky(corner, variances)

@@ -90,21 +90,14 @@ class Objective:
         self._told = (transform.slope(data.y) * data.std) ** 2
         self._told_slope = 2.0 * np.sign(self._s) * np.log1p(np.abs(self._s))
         learned = specification.learned_transform
-        self._power_bounds = (1.0, 1.0) if learned is None else learned.power_bounds
         self.learns_power = learned is not None
-        self._noise_bounds = _noise_bounds(specification.noise, transform.scale)
+        self.bounds = theta_bounds(specification, kernel, transform)
         size = self._T + self._S + 2
         members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
         members["lengthscale"] = np.arange(self._T, self._T + self._S)
         members["noise"], members["power"] = np.array([size - 2]), np.array([size - 1])
         self._has_prior = specification.inference == "map"
         self.prior = LogPrior(specification.priors if self._has_prior else STARTS, members, size)
-
-    @property
-    def bounds(self) -> list[tuple[float, float]]:
-        """Lower and upper bound of every entry of θ."""
-        own = [_LOG_AMPLITUDE] * self._T + [_LOG_LENGTHSCALE] * self._S
-        return [*own, self._noise_bounds, self._power_bounds]
 
     @property
     def centre(self) -> Array:
@@ -116,7 +109,7 @@ class Objective:
     def noisy_centre(self) -> Array:
         """The same with much noise, within the bounds: from there, no lengthscale has to follow the noise."""
         theta = self.centre
-        theta[-2] = np.clip(np.log(_NOISY_START), *self._noise_bounds)
+        theta[-2] = np.clip(np.log(_NOISY_START), *self.bounds[-2])
         return theta
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
@@ -139,6 +132,14 @@ class Objective:
             value += penalty
             gradient += by_theta
         return value, gradient
+
+
+def theta_bounds(specification: Specification, kernel: Kernel, transform: Transform) -> list[tuple[float, float]]:
+    """Lower and upper bound of every entry of θ; `transform` is that of the values."""
+    own = [_LOG_AMPLITUDE] * len(kernel.terms) + [_LOG_LENGTHSCALE] * kernel.n_scales
+    learned = specification.learned_transform
+    power_bounds = (1.0, 1.0) if learned is None else learned.power_bounds
+    return [*own, _noise_bounds(specification.noise, transform.scale), power_bounds]
 
 
 def _noise_bounds(declared: float | None, scale: float) -> tuple[float, float]:

@@ -158,6 +158,10 @@ class Posterior:
         """The mean at the observations themselves: m + k(X, X) α = z - N α."""
         return self.z - self.noise * self.alpha
 
+    def mean(self, queries: Rows) -> Array:
+        """Mean of the function at m queries; much faster than with the variance."""
+        return self.cross.value(queries) @ self.alpha
+
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""
         cross = self.cross.value(queries)

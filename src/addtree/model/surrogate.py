@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from addtree.model.fit import FitSettings, Objective, fit_theta, make_transform, unpack
+from addtree.model.fit import FitSettings, fit_theta, make_transform, theta_bounds, unpack
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
@@ -112,7 +112,7 @@ class Surrogate:
     def expect(self, X: Array) -> Surrogate:
         """The same with rows X that are still being evaluated, each at its present mean."""
         rows = self.kernel.rows(X)
-        return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
+        return replace(self, posterior=self.posterior.condition(rows, self.posterior.mean(rows)))
 
     def give_up(self, X: Array) -> Surrogate:
         """The same with rows X that fail, each at its present mean, or at the median of the values if that is worse."""
@@ -152,20 +152,29 @@ class Surrogate:
         data: Observations,
         *,
         settings: FitSettings,
+        exact: bool = True,
     ) -> Surrogate:
         """The surrogate of such a form and the n observations that it was learned from.
 
         Raises ValueError if no fit of these observations can have given the form.
+
+        exact  False if the form was learned elsewhere, from about the same observations, and rounded: what is outside
+               of the bounds of these observations is then moved to the bounds
         """
         if not len(data):
             raise ValueError("the model was fitted to trials that all failed")
         theta = np.array(form["theta"], dtype=float)
-        gram, chosen = _fit_data(kernel, data, settings)
-        low, high = np.array(Objective(specification, gram, chosen).bounds).T
+        fitted = data[thin(data.y, settings.max_fit_rows)]
+        low, high = np.array(theta_bounds(specification, kernel, make_transform(specification, fitted.y))).T
         if theta.shape != low.shape:
             raise ValueError("the hyperparameters belong to another kernel")
-        if not np.all((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)):
+        if not np.all(np.isfinite(theta)):
+            raise ValueError("the hyperparameters are not finite")
+        if exact and not np.all((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)):
             raise ValueError("the hyperparameters are outside the bounds of a fit")
+        theta = theta if exact else np.clip(theta, low, high)
+        # A fit reuses the Gram matrix of all rows, but not that of a part of them.
+        gram = GramMatrix(kernel, kernel.rows(data.X if len(fitted) == len(data) else data.X[:0]))
         return cls._conditioned(specification, settings, theta, data, gram, n_fresh=form["n_fresh"])
 
 

@@ -51,7 +51,7 @@ class TransferSettings:
     trust       κ
     most        largest c
     doubt       least c with which the history takes the place of the initial design
-    portfolio   number of rows to begin with
+    portfolio   number of rows to begin with, at most
     mix_every   one in this many rows is one of the initial design: a model that has seen only what was good before does
                 not know what else there is
     mix_until   number of rows after which none is
@@ -66,8 +66,8 @@ class TransferSettings:
     trust: float = 5.0
     most: float = 2.0
     doubt: float = 0.25
-    portfolio: int = 4
-    mix_every: int = 3
+    portfolio: int = 8
+    mix_every: int = 5
     mix_until: int = 24
 
     def mixes_in(self, n: int) -> bool:

@@ -28,33 +28,28 @@ from addtree._types import Array, Index, Mask
 from addtree.search.acquisition import Acquisition, log_cdf, log_h, standard_deviation
 
 _MAX_BOXES = 2000  # Values that would take more boxes are left out; four objectives have as many for a front of 70.
+_BLOCK = 256  # This many values at once are compared with all others, so that the comparison takes little memory.
 _NARROW = 1e-5  # Below this width, in standard deviations, the difference of two ψ is computed as width times slope.
 
 
-def is_nondominated(F: Array) -> Mask:
-    """Which of the values (n x K) no other dominates. Equal values do not dominate each other.
+def domination_counts(F: Array) -> Index:
+    """By how many others each of the values (n x K) is dominated. Equal values do not dominate each other.
 
-    >>> is_nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [1.0, 2.0], [1.0, 1.0]])).tolist()
-    [True, True, False, True]
+    >>> domination_counts(np.array([[0.0, 2.0], [1.0, 1.0], [1.0, 2.0], [1.0, 1.0]])).tolist()
+    [0, 0, 3, 0]
     """
-    found = np.zeros(len(F), dtype=bool)
-    front, size = np.empty_like(F), 0
-    for i in np.lexsort(F.T[::-1]).tolist():  # In this order, no value dominates an earlier one.
-        known = front[:size]
-        if not np.any(np.all(known <= F[i], axis=1) & np.any(known < F[i], axis=1)):
-            front[size], found[i], size = F[i], True, size + 1
-    return found
+    counts = np.zeros(len(F), dtype=np.intp)
+    for start in range(0, len(F), _BLOCK):
+        block = F[start : start + _BLOCK]
+        no_worse = np.logical_and.reduce([f[:, None] <= g for f, g in zip(F.T, block.T, strict=True)])
+        better = np.logical_or.reduce([f[:, None] < g for f, g in zip(F.T, block.T, strict=True)])
+        counts[start : start + _BLOCK] = np.sum(no_worse & better, axis=0)
+    return counts
 
 
-def domination_ranks(F: Array) -> Index:
-    """The rank of each value: 0 for the front, 1 for the front of the rest, and so on."""
-    ranks, left = np.zeros(len(F), dtype=np.intp), np.arange(len(F))
-    rank = 0
-    while len(left):
-        front = is_nondominated(F[left])
-        ranks[left[front]] = rank
-        left, rank = left[~front], rank + 1
-    return ranks
+def is_nondominated(F: Array) -> Mask:
+    """Which of the values (n x K) no other dominates."""
+    return np.asarray(domination_counts(F) == 0)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from addtree.search.acquisition import Acquisition, log_expected_improvement, lo
 from addtree.search.candidates import Observed
 from addtree.search.criterion import Criterion, Joint, Single, Sum
 from addtree.search.hypervolume import (
-    domination_ranks,
+    domination_counts,
     is_nondominated,
     log_expected_hypervolume_improvement,
     reference_point,
@@ -86,14 +86,14 @@ def _means_at(posterior: Posterior, X: Array) -> Array:
 def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generator) -> Observed:
     """The same observations with their ranks for values, best first.
 
-    Feasible ones come first, those of the front in random order, then those of the front of the rest, and so on. Then
-    come the infeasible ones, by their violation. The worst of all keep their value in common: see `neglected_nodes`.
+    Feasible ones come first, those of the front in random order, then the others by how many dominate them. Then come
+    the infeasible ones, by their violation. The worst of all keep their value in common: see `neglected_nodes`.
     """
     violations = posteriors.violations(observed.X)
     losses = posteriors.losses(observed.X)
     ranks = np.zeros(len(losses))
     feasible = violations == 0.0
-    ranks[feasible] = domination_ranks(losses[feasible])
+    ranks[feasible] = domination_counts(losses[feasible])
     order = np.lexsort([rng.random(len(ranks)), ranks, violations])
     merit = np.empty(len(order))
     merit[order] = np.arange(len(order))

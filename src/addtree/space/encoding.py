@@ -69,9 +69,13 @@ class Encoding:
 
     def encode(self, configs: Sequence[Config]) -> Array:
         """Configurations to X; each is validated first."""
+        return self.encode_valid([self.space.validate(config) for config in configs])
+
+    def encode_valid(self, configs: Sequence[Config]) -> Array:
+        """Configurations to X; they are as `validate` returns them."""
         X = np.full((len(configs), self.n_columns), np.nan)
         for row, config in zip(X, configs, strict=True):
-            for name, value in self.space.validate(config).items():
+            for name, value in config.items():
                 j = self.index.get(name)
                 if j is not None:
                     row[j] = self._domains[j]._encode(value)

@@ -140,7 +140,7 @@ class _Database(RDBStorage):
     def _build_frozen_trial_from_trial_model(self, trial: Any) -> FrozenTrial:
         try:
             built = super()._build_frozen_trial_from_trial_model(trial)
-            _check_numbers(built)
+            _check(built)
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
             _log.error("trial %s is damaged and left out: %s: %s", trial.number, type(error).__name__, error)
             lost = optuna.create_trial(state=TrialState.FAIL, system_attrs={LOST: True})
@@ -149,8 +149,11 @@ class _Database(RDBStorage):
         return built
 
 
-def _check_numbers(trial: FrozenTrial) -> None:
-    """Raise a TypeError if something that must be a number is not one, or is missing."""
+def _check(trial: FrozenTrial) -> None:
+    """Raise a TypeError if something that must be a number or a name is not one, or is missing."""
+    for key in (*trial.user_attrs, *trial.system_attrs):
+        if not isinstance(key, str):
+            raise TypeError(f"{key!r} is not the name of an attribute")
     if not isinstance(trial.number, int) or (trial.state == TrialState.COMPLETE and not trial.values):
         raise TypeError(f"number {trial.number!r}, values {trial.values!r}")
     categorical = optuna.distributions.CategoricalDistribution
