@@ -198,7 +198,7 @@ def test_a_save_file_of_any_version_with_damaged_trials_is_refused(tmp_path, ver
 
 def trial(**changes):
     saved = {"config": {"x": 0.5, "model": "c"}, "state": "done", "values": {"value": 1.0}, "stds": {}}
-    saved |= {"duration": None, "error": None, "traceback": None}
+    saved |= {"duration": None, "error": None, "traceback": None, "cost": None}
     return {"trials": [saved | changes], "told": [0]}
 
 

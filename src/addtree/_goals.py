@@ -261,6 +261,15 @@ def checked_value(value: Any) -> float:
     return as_float(value)
 
 
+def checked_cost(cost: Any) -> float | None:
+    """The cost of an evaluation as a float, or a TrialError if it cannot be one."""
+    if cost is None:
+        return None
+    if not is_number(cost) or not 0.0 < as_float(cost) < math.inf:
+        raise TrialError(f"cost={cost!r} must be a finite number above zero, such as seconds, or None")
+    return as_float(cost)
+
+
 def checked_std(std: Any) -> float | None:
     """The standard error of a value as a float, or a TrialError if it cannot be one."""
     if std is None:

@@ -99,6 +99,7 @@ def minimize(
     inference: str = "map",
     noise: Noise = None,
     reference_point: Mapping[str, float] | None = None,
+    cost_aware: bool = False,
     n_initial: int | None = None,
     initial: Sequence[Config] = (),
     history: Sequence[Any] = (),
@@ -113,22 +114,21 @@ def minimize(
     """Evaluate `objective(config)` n_trials times in search of its smallest value. Ctrl-C returns the result so far.
 
     objective         returns a number; with objectives or constraints, a dict with a number for each
-    seed ... history  as for `Optimizer`
+    seed ... history  as for `Optimizer`; with cost_aware, the cost of a trial is the time that it takes
     timeout           seconds after which no trial starts; those that run then finish
     trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
     n_jobs            the number of processes that evaluate trials; -1 means one per core
     progress          show a progress bar if Rich is installed, else a line per trial
     resume            a file that is written after every trial. If it exists, the run continues: n_trials is the total,
                       trials that were pending are evaluated again, and another space or setting raises
-    catch             exceptions of the objective that fail their trial; others end the run. A result that is not a
-                      finite number fails its trial as well. If the first five trials fail for the same reason, the run
-                      ends with a NoSuccessError
+    catch             exceptions of the objective that fail their trial, as does a result that is not a finite number;
+                      others end the run. If the first five trials fail for the same reason, NoSuccessError ends it
     callback          called with the optimizer and each trial that has ended; it may raise StopIteration to end the run
     """
     options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)
     if not callable(objective):
         raise OptionError(f"objective={objective!r} must be a function of a configuration: minimize(objective, space)")
-    settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives}
+    settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives, "cost_aware": cost_aware}
     settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
     settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}
     optimizer = Optimizer(check_space(space), initial=initial, history=history, **settings)

@@ -30,10 +30,12 @@ class Models:
     values   one surrogate for each objective, then one for each constraint
     success  the probability that an evaluation succeeds; None as long as no trial failed. It is a function of the
              outcomes alone, and is kept only to save work
+    cost     log cost; None if it does not count. The same holds of it
     """
 
     values: tuple[Surrogate, ...]
     success: SuccessModel | None = None
+    cost: Surrogate | None = None
 
     def is_due(self, n: int) -> bool:
         """Whether any surrogate should be fitted again now that there are n observations."""

@@ -148,7 +148,9 @@ class _Run:
         """Tell and save an outcome, show it, and call the callback."""
         outcome = self.checked(outcome)
         failed = outcome.value is None
-        told = self.optimizer.tell(trial, outcome.value, failed=failed, evaluation=outcome.evaluation)
+        known = outcome.evaluation
+        cost = known.duration or None  # A duration of zero is not a cost; the clock was too coarse.
+        told = self.optimizer.tell(trial, outcome.value, failed=failed, cost=cost, evaluation=known)
         self.save()
         self.show(told)
         if failed:

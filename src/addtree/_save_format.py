@@ -67,10 +67,10 @@ def _to_version_4(state: Mapping[str, Any]) -> dict[str, Any]:
     new = {key: value for key, value in state.items() if key != "model"}
     failed = any(trial["state"] == "failed" for trial in state["trials"])  # They counted as the worst value.
     new |= {"models": None if failed or state["model"] is None else [state["model"]]}
-    new |= {"objectives": None, "constraints": {}, "reference_point": None, "history": []}
+    new |= {"objectives": None, "constraints": {}, "reference_point": None, "history": [], "cost_aware": False}
     trials = []
     for trial in state["trials"]:
-        new_trial = {**trial}
+        new_trial = {**trial, "cost": None}
         for old, by_name in (("value", "values"), ("std", "stds")):
             number = new_trial.pop(old)
             new_trial[by_name] = {} if number is None else {VALUE: number}

@@ -74,6 +74,7 @@ STATE_FIELDS = {
         lambda v: all(_NOT_NEGATIVE.accepts(std) for std in (v.values() if isinstance(v, dict) else [v])),
     ),
     "reference_point": _OBJECT_OR_NULL,
+    "cost_aware": Field("true or false", lambda v: isinstance(v, bool)),
     "n_initial": _whole(1, MAX_COUNT),
     "initial": _list_of("objects", _OBJECT.accepts),
     "history": _list_of("objects", _OBJECT.accepts),
@@ -83,7 +84,7 @@ STATE_FIELDS = {
 }
 OPTIONS = (
     *("seed", "maximize", "objectives", "constraints", "covariance", "acquisition", "inference", "noise"),
-    *("reference_point", "n_initial", "initial"),
+    *("reference_point", "cost_aware", "n_initial", "initial"),
 )
 """The fields that are arguments of `Optimizer`."""
 
@@ -93,6 +94,7 @@ TRIAL_FIELDS = {
     "values": _by_name("finite numbers", _is_finite),
     "stds": _by_name("finite numbers, zero or more", lambda v: _is_finite(v) and v >= 0),
     "duration": _NOT_NEGATIVE,
+    "cost": Field("a finite number above zero, or null", lambda v: v is None or (_is_finite(v) and v > 0)),
     "error": _TEXT_OR_NULL,
     "traceback": _TEXT_OR_NULL,
 }

@@ -16,6 +16,8 @@ from addtree.errors import OptionError
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
 from addtree.search.candidates import Observed, candidates
+from addtree.search.cost import cost_criterion, fit_cost
+from addtree.search.criterion import plus
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
 from addtree.search.joint import maximize_jointly
@@ -88,6 +90,7 @@ class Suggester:
     policy: Policy
     design: Array
     seed: int
+    cost_aware: bool = False
 
     def rng(self, turn: int) -> np.random.Generator:
         """The randomness of one turn."""
@@ -153,6 +156,13 @@ class Suggester:
             failed, avoidance = known.log.failed_rows(), self.policy.avoidance
             models = models.give_up(len(self.goals.objectives), avoidance.systematic(success, failed))
             bonus = avoidance.criterion(success, cautious=not self.policy.explores(turn))
+        if self.cost_aware:
+            X, costs = known.log.costs()
+            cost = fit_cost(self.learning.success_kernel, X, costs, last=fitted.cost)
+            fitted = replace(fitted, cost=cost)
+            if cost is not None and not self.policy.explores(turn):
+                criterion = cost_criterion(cost, X, costs)
+                bonus = criterion if bonus is None else plus(bonus, criterion)
         posteriors = models.posteriors(self.goals, pending)
         if self._may_repeat(posteriors):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()

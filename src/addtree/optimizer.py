@@ -25,7 +25,7 @@ from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Evaluation, Trial, TrialLog
+from addtree.trials import Evaluation, Trial, TrialLog, priced
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
 
@@ -50,11 +50,10 @@ class Optimizer:
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"; with several objectives
                  or constraints, "logei" is the log expected hypervolume improvement and the log feasibility
     inference    "map" (default) or "mle" (the paper's)
-    noise        standard deviation of repeated evaluations; 0 if they give the same value, None to learn it; with
-                 several objectives or constraints, a dict by name
+    noise        standard deviation of repeated evaluations, a dict by name if there are several; None to learn it
     reference_point
-                 with several objectives, the worst values that are of interest, a dict by name; by default, worse than
-                 the front by its range
+                 with several objectives, the worst values of interest, by name; by default worse by the front's range
+    cost_aware   look for improvement per unit of cost, as far as costs are told
     n_initial    size of the initial design: this many trials have a result before the model is used. With a history,
                  only some of its rows are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
@@ -65,8 +64,7 @@ class Optimizer:
                  Spaces may differ. A few configurations that were good before are asked after the initial ones
     settings     for experiments with the model and the search; not part of the stable interface
 
-    Several threads may use one optimizer: each call runs alone, and all asks give different trials. Other processes
-    need an optimizer of their own.
+    Several threads may use one optimizer: each call runs alone. Other processes need an optimizer of their own.
     """
 
     def __init__(
@@ -82,6 +80,7 @@ class Optimizer:
         inference: str = "map",
         noise: Noise = None,
         reference_point: Mapping[str, float] | None = None,
+        cost_aware: bool = False,
         n_initial: int | None = None,
         initial: Sequence[Config] = (),
         history: Sequence[Any] = (),
@@ -100,7 +99,7 @@ class Optimizer:
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
-        self._suggester = Suggester(encoding, goals, learning, policy, design, seed)
+        self._suggester = Suggester(encoding, goals, learning, policy, design, seed, bool(cost_aware))
         self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
         self._log = TrialLog(encoding, goals)
         self._asks = 0
@@ -208,6 +207,7 @@ class Optimizer:
         *,
         std: float | Mapping[str, float | None] | None = None,
         failed: bool = False,
+        cost: float | None = None,
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Report the value of a trial (or of its id, or of a configuration from outside), or that it failed.
@@ -216,14 +216,16 @@ class Optimizer:
         dict as well. A trial with a NaN or an infinite value counts as failed.
 
         std         the standard error of this value if known, such as that of a mean over folds; it adds to the noise
+        cost        what the evaluation cost, such as seconds; it is recorded, and counts if the run is `cost_aware`
         evaluation  how long the evaluation took, and why it failed, for the record
         """
         goals = self._suggester.goals
         if failed and value is not None:
             raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
         values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
+        known = priced(evaluation, cost)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
-        return self._log.tell(asked, values, stds, evaluation)
+        return self._log.tell(asked, values, stds, known)
 
     @synchronized
     def forget(self, trial: Trial | int) -> None:
@@ -347,6 +349,7 @@ class Optimizer:
             "covariance": specification.covariance,
             "acquisition": self._suggester.policy.acquisition,
             "inference": specification.inference,
+            "cost_aware": self._suggester.cost_aware,
             "n_initial": len(self._suggester.design),
         }
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from addtree._goals import VALUE, Goals
+from addtree._goals import VALUE, Goals, checked_cost
 from addtree._goals import checked_std as checked_std
 from addtree._numbers import is_whole
 from addtree._types import Array, Config, Mask
@@ -35,11 +35,19 @@ class Evaluation:
     duration   seconds that it took, or None if nobody measured it
     error      why it failed, in one line that names file and line, or None
     traceback  the traceback of the exception that it raised, or None
+    cost       what it cost, in any unit, or None if that was not told
     """
 
     duration: float | None = None
     error: str | None = None
     traceback: str | None = None
+    cost: float | None = None
+
+
+def priced(evaluation: Evaluation | None, cost: Any) -> Evaluation:
+    """An evaluation with the cost that was told, or a TrialError if that is impossible."""
+    known, price = evaluation or Evaluation(), checked_cost(cost)
+    return known if price is None else replace(known, cost=price)
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +110,11 @@ class Trial:
     def duration(self) -> float | None:
         """The seconds that the evaluation took, or None if nobody measured it."""
         return self.evaluation.duration
+
+    @property
+    def cost(self) -> float | None:
+        """What the evaluation cost, if that was told."""
+        return self.evaluation.cost
 
     @property
     def error(self) -> str | None:
@@ -257,6 +270,12 @@ class TrialLog:
         X = np.array([self._rows[i] for i in self.told]).reshape(len(self.told), self._encoding.n_columns)
         return X, np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
 
+    def costs(self) -> tuple[Array, Array]:
+        """The rows of the trials with a value and a cost, in the order they were told, and these costs."""
+        known = [trial for trial in self.done if trial.cost is not None]
+        X = np.array([self._rows[trial.id] for trial in known]).reshape(len(known), self._encoding.n_columns)
+        return X, np.array([trial.cost for trial in known], dtype=float)
+
     def failed_rows(self) -> Array:
         """The rows of the trials that failed."""
         X, succeeded = self.outcomes()
@@ -338,14 +357,15 @@ class TrialLog:
             except ConfigError as error:
                 raise ConfigError(f"trial {number}: {error}") from None
             values, stds = ({name: float(n) for name, n in saved[key].items()} for key in ("values", "stds"))
-            duration = None if saved["duration"] is None else float(saved["duration"])
-            evaluation = Evaluation(duration, saved["error"], saved["traceback"])
+            duration, cost = (None if saved[key] is None else float(saved[key]) for key in ("duration", "cost"))
+            evaluation = Evaluation(duration, saved["error"], saved["traceback"], cost)
             log._add(Trial(number, config, saved["state"], values, stds, log._objectives, log.run, evaluation))
         log.told = [int(i) for i in form["told"]]
         return log
 
 
-_NO_RESULT: dict[str, Any] = {"values": {}, "stds": {}, "duration": None, "error": None, "traceback": None}
+_NO_RESULT: dict[str, Any] = {"values": {}, "stds": {}}
+_NO_RESULT |= dict.fromkeys(("duration", "error", "traceback", "cost"))
 # A forgotten trial keeps its place in the list, because the place of a trial is its id.
 _FORGOTTEN: dict[str, Any] = {"config": {}, "state": "forgotten", **_NO_RESULT}
 

@@ -3,7 +3,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from addtree.search.acquisition import beta, log_expected_improvement, log_feasibility, log_success, lowest, ucb
+from addtree.search.acquisition import (
+    beta,
+    cheapness,
+    log_expected_improvement,
+    log_feasibility,
+    log_success,
+    lowest,
+    ucb,
+)
 from tests.strategies import differences
 
 MEAN = np.array([-1.0, 0.0, 0.3, 2.0, 5.0, 40.0])
@@ -14,6 +22,7 @@ ACQUISITIONS = {
     "logei": log_expected_improvement(0.25),
     "lowest": lowest,
     "success": log_success(0.7),
+    "cheapness": cheapness(1.7, -0.5, 4.0),
     "cautious success": log_success(-0.4, 0.5, 10.0),
 }
 

@@ -141,6 +141,16 @@ def log_cdf(u: Array) -> tuple[Array, Array]:
     return log_ndtr(u), np.where(u < -1.0, 1.0 / mills, np.exp(-0.5 * high * high - _LOG_SQRT_2PI) / ndtr(high))
 
 
+def cheapness(scale: float, low: float, high: float) -> Acquisition:
+    """-log cost up to a constant, from a standardised log cost of this scale. A mean counts only within the bounds."""
+
+    def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        inside = (low <= mean) & (mean <= high)
+        return -scale * np.clip(mean, low, high), np.where(inside, -scale, 0.0), np.zeros_like(mean)
+
+    return value
+
+
 def lowest(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
     """-mean, for a sample path, whose variance is zero."""
     return -mean, np.full_like(mean, -1.0), np.zeros_like(mean)

@@ -1,0 +1,43 @@
+"""Improvement per unit of cost: the negative log of the predicted cost, which is added to the log acquisition.
+
+Log cost has a surrogate of its own. Two guards keep cheap and useless configurations from absorbing a run: a predicted
+cost counts only within the range of the costs told, and in the turns of neglected branches cost does not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from addtree._types import Array
+from addtree.model.kernel import Kernel
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
+from addtree.model.surrogate import Surrogate
+from addtree.search.acquisition import cheapness
+from addtree.search.criterion import Criterion, Single
+
+_LEAST = 4  # With fewer costs than this, no model of cost is fitted.
+_GROWTH = 10  # The hyperparameters are learned again when the costs have grown by one in this many.
+
+
+def fit_cost(kernel: Kernel, X: Array, cost: Array, *, last: Surrogate | None = None) -> Surrogate | None:
+    """The surrogate of log cost at rows X, in the order in which they were told; None if there are too few.
+
+    It depends on these alone: `last`, an earlier one of the same run, only saves work.
+    """
+    if len(cost) < _LEAST:
+        return None
+    data = Observations.exact(X, np.log(cost))
+    n = len(data) - len(data) % max(1, len(data) // _GROWTH)
+    if last is None or last.n_fitted != n:
+        last = Surrogate.fit(Specification(), kernel, data[:n], rng=np.random.default_rng(0))
+    return last
+
+
+def cost_criterion(surrogate: Surrogate, X: Array, cost: Array) -> Criterion:
+    """The negative log cost, up to a constant; `surrogate` was fitted to the first of these costs."""
+    data = Observations.exact(X, np.log(cost))
+    if len(data) > surrogate.n_fitted:
+        surrogate = surrogate.condition(data[surrogate.n_fitted :])
+    z = surrogate.transform.forward(data.y)
+    return Single(surrogate.posterior, cheapness(surrogate.transform.scale, float(np.min(z)), float(np.max(z))))

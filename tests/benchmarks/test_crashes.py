@@ -1,0 +1,68 @@
+"""What is found if evaluations crash: `benchmarks.crashes`, and the runs of several values."""
+
+import numpy as np
+import pytest
+
+from benchmarks import constraints, crashes, objectives, several
+from benchmarks.crashes import EARLIER, NOW, TPE
+
+NAME = "synthetic, a branch"
+
+
+def test_the_share_of_the_space_that_crashes():
+    assert crashes.share(NAME) == pytest.approx(0.5, abs=0.1)
+    assert crashes.share("rosenbrock, at random") == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("method", [NOW, TPE])
+def test_a_run_has_nan_where_it_crashed(method):
+    values = crashes.run_problem(NAME, method, 0, 12, "")
+    assert len(values) == 12
+    assert 0 < np.sum(np.isnan(values)) < 12
+
+
+def test_crashes_are_counted_and_regrets_are_those_of_the_best(capsys):
+    found = {}
+    for seed in range(10):
+        found[NAME, NOW, seed, 3, ""] = [float("nan"), 0.2, 0.1]
+        found[NAME, TPE, seed, 3, ""] = [float("nan"), float("nan"), 0.3 + 0.01 * seed]
+        found[NAME, EARLIER, seed, 3, ""] = [float("nan")] * 3
+    each = crashes.summaries(found, 10)[NAME]
+    assert each[NOW][0].tolist() == [1.0] * 10
+    assert each[TPE][1] == pytest.approx(0.2 + 0.01 * np.arange(10))
+    assert each[EARLIER][1] == pytest.approx(0.29)
+    crashes.print_table(found, 10, 3)
+    printed = capsys.readouterr().out
+    assert "against TPE, n = 1 problems: 1.0 crashes instead of 2.0" in printed
+    assert "significantly worse: none" in printed
+
+
+def test_hypervolumes_are_scaled_by_the_best_values_and_the_medians():
+    runs = {("p", NOW, 0): np.array([[2.0, 2.0], [0.0, 0.0]]), ("p", TPE, 0): np.array([[1.0, 1.0], [1.0, 1.0]])}
+    found = objectives.scaled_hypervolumes(runs, np.array([2.0, 2.0]))
+    assert found["p", NOW, 0].tolist() == [0.0, 1.0]
+    assert found["p", TPE, 0].tolist() == [0.25, 0.25]
+
+
+def test_runs_without_a_feasible_value_have_the_largest_regret(capsys):
+    name = next(iter(constraints.PROBLEMS))
+    found = {
+        (name, method, s, 2): [np.inf, end] for s in range(2) for method, end in ((several.NOW, 1.0), (TPE, np.inf))
+    }
+    found[name, TPE, 1, 2] = [4.0, 3.0]
+    assert constraints.regrets(found, {name: 2.0})[name, TPE].tolist() == [[np.inf, np.inf], [1.0, 1.0]]
+    constraints.print_table(found, {name: 2.0}, 2)
+    assert "TPE: at 50 1 of 2 runs feasible, regret 1 (1 to 1)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", [several.NOW, TPE, several.NSGA])
+def test_each_method_runs_with_several_values(method):
+    from addtree.problems import synthetic
+
+    problem = synthetic()
+
+    def evaluate(config):
+        return {"value": problem.objective(config), "other": float(len(config)), "x": float(config["x1"])}
+
+    told = several.run(method, problem.space, evaluate, ("value", "other"), {"x": 0.5}, 0, 12)
+    assert len(told) == 12
