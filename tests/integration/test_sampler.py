@@ -403,6 +403,20 @@ def test_sample_relative_with_two_directions() -> None:
     assert sampler.sample_relative(study, trial, search_space) == optimizer.suggest(16)
 
 
+def test_parameters_are_relative_once_the_objective_asked_for_them() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 1e-3, 1, log=True)
+
+    old = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    old.optimize(objective, n_trials=10)
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.add_trials(old.trials)
+    trial = study.ask()
+    assert trial.relative_params == {}
+    study.tell(trial, objective(trial))
+    assert study.ask().relative_params.keys() == {"x", "y"}
+
+
 def test_constraints_and_two_directions_together() -> None:
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         values = two_objectives(trial)
@@ -413,7 +427,7 @@ def test_constraints_and_two_directions_together() -> None:
     study.optimize(objective, n_trials=25)
     late = [trial for trial in study.trials[15:] if trial.params["x"] >= 0.4]
     assert len(late) >= 7
-    with pytest.raises(ValueError, match="multi-objective"):
+    with pytest.raises(ValueError, match="needs one objective"):
         study.sampler.recommend(study)  # type: ignore[attr-defined]
 
 

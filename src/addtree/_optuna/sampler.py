@@ -21,7 +21,7 @@ from addtree._history import check_history
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
-from addtree._optuna.state import StudyState, inferred_space
+from addtree._optuna.state import StudyState, inferred_space, is_compatible
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
@@ -114,17 +114,22 @@ class AddTreeSampler(BaseSampler):
         """Does nothing: the random numbers of a trial depend only on the seed and the trial's number."""
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Always empty.
+        """Every parameter of the declared space, or every one that was seen and asked for in this process as before.
 
         Optuna refuses a relative parameter that the objective then asks for with another scale or other categories, as
-        edited code does. So every suggested value is handed out by `sample_independent`, in the range asked for.
+        edited code does. So without a declared space, `sample_independent` hands out each parameter the first time.
         """
-        return {}
+        with self._lock:
+            state = self._state_for(study, trial)
+            known = {} if state.model is None else dict(state.model.translation.distributions)
+            if self._settings.space is not None:
+                return known
+            return {name: known[name] for name in known if is_compatible(known[name], state.asked.get(name))}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Suggest all parameters of a trial together. The result is empty; `sample_independent` returns the values."""
+        """The parameters that are active in the suggested configuration, as far as they are in the search space."""
         with self._lock:
             state = self._state_for(study, trial)
             initial = state.initial.take(study, trial, state.history.published)
@@ -143,7 +148,7 @@ class AddTreeSampler(BaseSampler):
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break
             state.remember(trial, params)
-            return {}
+            return {name: value for name, value in params.items() if name in search_space}
 
     def _suggest(
         self, model: StudyModel, study: Study, trial: FrozenTrial, fixed: dict[str, Any], attempt: int
@@ -163,6 +168,7 @@ class AddTreeSampler(BaseSampler):
             if trial.number not in state.suggestions:
                 state.begin(study, trial)
                 state.recall(trial)
+            state.asked[param_name] = param_distribution
             if param_name not in state.suggestions.get(trial.number, {}):
                 state.complete(trial, param_name, self._rng(trial, 0))
             with suppress(ConfigError):

@@ -44,6 +44,7 @@ class StudyState:
     model        None until some trial shows a parameter that varies
     initial      the initial configurations
     suggestions  by the numbers of unfinished trials, the parameters that were suggested for them
+    asked        the distributions that the objective asked for in this process, if they were handed out one by one
     """
 
     def __init__(self, study: Study, settings: Settings) -> None:
@@ -57,6 +58,7 @@ class StudyState:
         self.initial = InitialConfigs((*settings.initial, *best))
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
+        self.asked: dict[str, BaseDistribution] = {}
         self._warned: set[str] = set()  # The parameters that a warning named.
         self._checked: dict[str, BaseDistribution] = {}  # The last distribution of each parameter that was checked.
         self._translate([])
@@ -190,6 +192,13 @@ class StudyState:
         unfinished = {trial.number for trial in self.history.unfinished}
         self.suggestions = {number: kept for number, kept in self.suggestions.items() if number in unfinished}
         self.suggestions[trial.number] = params
+
+
+def is_compatible(one: BaseDistribution, other: BaseDistribution | None) -> bool:
+    """Whether Optuna lets a parameter have both distributions: of one kind, with one scale or the same categories."""
+    if isinstance(one, CategoricalDistribution):
+        return one == other
+    return type(one) is type(other) and getattr(one, "log", None) == getattr(other, "log", None)
 
 
 def _are_same(one: BaseDistribution, other: BaseDistribution | None) -> bool:
