@@ -399,8 +399,7 @@ def test_sample_relative_with_two_directions() -> None:
     sampler = AddTreeSampler(TWO_BRANCHES, seed=3)
     running = study.ask()
     trial = study._storage.get_trial(running._trial_id)
-    search_space = sampler.infer_relative_search_space(study, trial)
-    assert sampler.sample_relative(study, trial, search_space) == optimizer.suggest(16)
+    assert sampler.sample_relative(study, trial, distributions) == optimizer.suggest(16)
 
 
 def test_parameters_are_relative_once_the_objective_asked_for_them() -> None:

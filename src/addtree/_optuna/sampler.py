@@ -114,17 +114,16 @@ class AddTreeSampler(BaseSampler):
         """Does nothing: the random numbers of a trial depend only on the seed and the trial's number."""
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every parameter of the declared space, or every one that was seen and asked for in this process as before.
+        """Every parameter of the model that the objective has asked for in this process, and always in the same way.
 
         Optuna refuses a relative parameter that the objective then asks for with another scale or other categories, as
-        edited code does. So without a declared space, `sample_independent` hands out each parameter the first time.
+        edited code does. So `sample_independent` hands out each parameter the first time.
         """
         with self._lock:
             state = self._state_for(study, trial)
-            known = {} if state.model is None else dict(state.model.translation.distributions)
-            if self._settings.space is not None:
-                return known
-            return {name: known[name] for name in known if is_compatible(known[name], state.asked.get(name))}
+            known = {} if state.model is None else state.model.translation.distributions
+            usual = {name: d for name, d in state.asked.items() if name in known and name not in state.changing}
+            return {name: d for name, d in usual.items() if is_compatible(known[name], d)}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -168,7 +167,7 @@ class AddTreeSampler(BaseSampler):
             if trial.number not in state.suggestions:
                 state.begin(study, trial)
                 state.recall(trial)
-            state.asked[param_name] = param_distribution
+            state.note_asked(param_name, param_distribution)
             if param_name not in state.suggestions.get(trial.number, {}):
                 state.complete(trial, param_name, self._rng(trial, 0))
             with suppress(ConfigError):

@@ -45,6 +45,7 @@ class StudyState:
     initial      the initial configurations
     suggestions  by the numbers of unfinished trials, the parameters that were suggested for them
     asked        the distributions that the objective asked for in this process, if they were handed out one by one
+    changing     the parameters that it asked for in two ways that Optuna does not take for one
     """
 
     def __init__(self, study: Study, settings: Settings) -> None:
@@ -59,6 +60,7 @@ class StudyState:
         self.model: StudyModel | None = None
         self.suggestions: dict[int, dict[str, Any]] = {}
         self.asked: dict[str, BaseDistribution] = {}
+        self.changing: set[str] = set()
         self._warned: set[str] = set()  # The parameters that a warning named.
         self._checked: dict[str, BaseDistribution] = {}  # The last distribution of each parameter that was checked.
         self._translate([])
@@ -140,6 +142,11 @@ class StudyState:
             if is_new and all(t.params.get(name) != value for t in self.history.unfinished):
                 return False
         return True
+
+    def note_asked(self, name: str, distribution: BaseDistribution) -> None:
+        """Record how the objective asks for a parameter."""
+        if not is_compatible(distribution, self.asked.setdefault(name, distribution)):
+            self.changing.add(name)
 
     def recall(self, trial: FrozenTrial) -> None:
         """Read the suggestion for a trial if it is not known, as after work on another study."""
