@@ -95,7 +95,8 @@ def test_suggestions_of_every_turn_agree(space, pair, turn, seed):
     if row is not None:
         assert restriction.agrees(row[None])[0]
         np.testing.assert_allclose(encoding.encode([encoding.decode(row)])[0], row, atol=1e-12)
-        assert encoding.keys(row[None])[0] not in observed.taken
+        may_repeat = acquisition == "logei" and Policy().noisy.applies_to(posterior)
+        assert may_repeat or encoding.keys(row[None])[0] not in observed.taken
 
 
 @pytest.mark.parametrize("mode", [{}, {"covariance": "additive", "acquisition": "additive-ucb", "inference": "mle"}])

@@ -88,7 +88,11 @@ def located(space: Space) -> dict[str, frozenset[Location]]:
 @settings(max_examples=30, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 2**32 - 1))
 def test_the_structure_inferred_is_the_one_declared(space: Space, seed: int) -> None:
-    assert located(Inferred(trials_of(space, seed)).space) == located(space)
+    inferred, rng = Inferred(trials_of(space, seed)), np.random.default_rng(seed)
+    assert inferred.space.variables.keys() == space.variables.keys()
+    for _ in range(50):
+        params = frozen(space, space.sample(rng)).params
+        assert inferred.space.validate(inferred.config(params, complete=True)).keys() == params.keys()
 
 
 @settings(max_examples=30, deadline=None)

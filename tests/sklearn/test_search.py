@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 
 import joblib
 import numpy as np
@@ -291,9 +292,10 @@ def test_a_configuration_that_fails_has_the_error_score(error_score, scoring):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more")
 def test_a_failure_at_the_end_is_in_the_results():
     for seed in range(20):
-        fitted = search(Fragile(), LARGE, n_trials=2, random_state=seed).fit(X, Y)
-        if fitted.optimizer_.trials[-1].state == "failed":
-            break
+        with suppress(ValueError):  # both trials failed
+            fitted = search(Fragile(), LARGE, n_trials=2, random_state=seed).fit(X, Y)
+            if fitted.optimizer_.trials[-1].state == "failed":
+                break
     assert list(np.isnan(fitted.cv_results_["mean_test_score"])) == [False, True]
     assert list(fitted.cv_results_["rank_test_score"]) == [1, 2]
 
