@@ -1,6 +1,5 @@
-"""What rules cost, and what they find: the numbers of `benchmarks.rules`, within their limits."""
+"""What rules admit, and what is found under them: the numbers of `benchmarks.rules` but its times."""
 
-import numpy as np
 import pytest
 
 from benchmarks import rules
@@ -16,11 +15,8 @@ def test_the_rules_admit_about_one_percent_of_twelve_parameters(ruled):
     assert rules.share_admitted(ruled, 20_000) < 0.012
 
 
-def test_two_hundred_suggestions_are_valid_and_cost_at_most_three_times_as_much(ruled):
-    runs = [rules.seconds_per_ask(ruled, 50, seed) for seed in range(4)]
-    assert sum(valid for _, valid in runs) == 200
-    without = np.median([s for seed in range(2) for s in rules.seconds_per_ask(rules.conditional(), 50, seed)[0]])
-    assert np.median([s for seconds, _ in runs[:2] for s in seconds]) < rules.LIMIT * without
+def test_all_suggestions_are_valid(ruled):
+    assert sum(rules.seconds_per_ask(ruled, 50, seed)[1] for seed in range(4)) == 200
 
 
 @pytest.mark.parametrize("name", rules.boundary_problems())
