@@ -4,7 +4,7 @@
 
 Runs `addtree` (declared), `addtree-define-by-run` and random search, unless the folder of results has their runs. For
 each mark, prints the regret of define-by-run as a multiple of the declared one's, with a 95 % bootstrap interval that
-resamples seeds within each task, in pairs. A function with a known optimum has a row of its own, with the medians of
+resamples the seeds within each task. A function with a known optimum has a row of its own, with the medians of
 log10 regret, because its regret spans many decades. Last come the milliseconds per suggestion.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from addtree._types import Array
 from benchmarks import regret, tasks
 from benchmarks.files import RESULTS
-from benchmarks.regret import BASELINE, REPLICATES, Results
+from benchmarks.regret import BASELINE, Results
 from benchmarks.run import execute, plan, with_data
 
 DECLARED, DEFINED = "addtree", "addtree-define-by-run"
@@ -28,25 +28,9 @@ MARKS = (10, 20, 30, 50, 100)
 FLOOR = 1e-12  # Regrets below this are taken for it before logarithms are compared.
 
 
-def ratio(curves: regret.Curves, seed: int = 0) -> tuple[Array, Array]:
-    """The ratio of mean normalised regrets (budget), and its 95 % bootstrap interval (2 x budget)."""
-    rng = np.random.default_rng(seed)
-    pairs = [(each[DEFINED], each[DECLARED]) for each in curves.values()]
-    totals = np.zeros((2, REPLICATES, pairs[0][0].shape[1]))
-    for pair in pairs:
-        n = len(pair[0])
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=REPLICATES) / n  # one draw for both: seeds are paired
-        totals += np.stack([weights @ curve for curve in pair])
-    means = np.sum([[curve.mean(axis=0) for curve in pair] for pair in pairs], axis=0)
-    return means[0] / means[1], np.quantile(totals[0] / totals[1], [0.025, 0.975], axis=0)
-
-
 def median_logs(found: Mapping[str, regret.Runs], optimum: float) -> tuple[Array, Array]:
     """The median log10 regret of the declared space and of define-by-run code (each: budget)."""
-    logs = [
-        np.log10(np.maximum(np.minimum.accumulate(found[method].values, axis=1) - optimum, FLOOR))
-        for method in (DECLARED, DEFINED)
-    ]
+    logs = [np.log10(np.maximum(found[method].values - optimum, FLOOR)) for method in (DECLARED, DEFINED)]
     declared, defined = (np.median(log, axis=0) for log in logs)
     return declared, defined
 
@@ -80,12 +64,13 @@ def print_tables(found: regret.ByTask, budget: int) -> None:
         for method in (DECLARED, DEFINED):
             mean = np.mean([each[method].mean(axis=0) for each in curves.values()], axis=0)
             print(f"| {method} | " + " | ".join(f"{mean[mark - 1]:.2f}" for mark in marks) + " |")
-        means, ends = ratio(curves)
-        cells = [f"{means[m - 1]:.2f} ({ends[0, m - 1]:.2f}–{ends[1, m - 1]:.2f})" for m in marks]
+        defined, declared = ([each[method] for each in curves.values()] for method in (DEFINED, DECLARED))
+        centre, low, high = regret.ratio(defined, declared)
+        cells = [f"{centre[m - 1]:.2f} ({low[m - 1]:.2f}–{high[m - 1]:.2f})" for m in marks]
         print(f"| ratio, {len(curves)} tasks | " + " | ".join(cells) + " |")
     for task in found.keys() - real.keys():
-        declared, defined = median_logs(found[task], tasks.reference(task) or 0.0)
-        cells = [f"{declared[m - 1]:.1f} / {defined[m - 1]:.1f}" for m in marks]
+        logs = median_logs(found[task], tasks.reference(task) or 0.0)
+        cells = [" / ".join(f"{log[m - 1]:.1f}" for log in logs) for m in marks]
         print(f"| {task}, log10, declared / define-by-run | " + " | ".join(cells) + " |")
     for method in (DECLARED, DEFINED):
         seconds = np.concatenate([each[method].seconds.ravel() for each in found.values()])

@@ -1,6 +1,7 @@
 import json
 import logging
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -554,3 +555,14 @@ def test_best_before_any_value():
     optimizer = Optimizer(SPACE, seed=0)
     with pytest.raises(AddTreeError, match="no trial has a value yet"):
         _ = optimizer.best
+
+
+def test_the_design_goes_on_until_it_has_results():
+    space = at.Space(c=at.Choice({i: at.Space() for i in range(12)}), x=at.Real(0, 1))
+    optimizer = at.Optimizer(space, seed=0)
+    trials = optimizer.ask(24)
+    assert Counter(trial.config["c"] for trial in trials) == dict.fromkeys(range(12), 2)
+    for n_told, trial in enumerate(trials[:6], start=1):
+        optimizer.tell(trial, trial.config["x"])
+        optimizer.ask()
+        assert (optimizer.learned is not None) == (n_told == 6)

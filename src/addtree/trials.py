@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from addtree._goals import VALUE, Goals, checked_cost
-from addtree._goals import checked_std as checked_std
 from addtree._numbers import is_whole
 from addtree._types import Array, Config, Mask
 from addtree.errors import AddTreeError, ConfigError, TrialError
@@ -332,7 +331,7 @@ class TrialLog:
     def _only_objective(self, what: str) -> str:
         """The name of the objective, or an AddTreeError if there are several."""
         if len(self._objectives) > 1:
-            raise AddTreeError(f"with {len(self._objectives)} objectives there is no single {what} trial; use pareto")
+            raise AddTreeError(f"{what} needs one objective, and there are {len(self._objectives)}; use pareto")
         return self._objectives[0]
 
     # ------------------------------------------------------------------ JSON

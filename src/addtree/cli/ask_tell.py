@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import optuna
 import typer
 
+from addtree._goals import checked_std
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl, StudyName
 from addtree.errors import OptionError, StudyError
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
@@ -18,7 +19,6 @@ from addtree.study.storage import storage_at
 from addtree.study.studies import find_study, load_study, open_study, space_of
 from addtree.study.task import load_space, suggest_config
 from addtree.study.tickets import withdraw
-from addtree.trials import checked_std
 
 
 def suggest(

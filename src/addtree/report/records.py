@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from addtree._goals import checked_std
 from addtree._types import Array
 from addtree.errors import ConfigError, TrialError
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space
-from addtree.trials import checked_std
 
 State = Literal["done", "failed", "pruned", "pending"]
 STATES: tuple[State, ...] = ("done", "failed", "pruned", "pending")

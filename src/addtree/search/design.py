@@ -148,19 +148,6 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction
     return np.asarray(encoding.feasibility.complete(row[None], rng)[0])
 
 
-def has_unseen_option(encoding: Encoding, X: Array) -> bool:
-    """Whether the rows X leave out some option of some choice, or some interval of some number."""
-    seen = [X[~np.isnan(X[:, j]), j] for j in range(encoding.n_columns)]
-    unseen_options = any(
-        len(np.unique(seen[j])) < len(options) for choices in encoding.node_choices for j, options in choices
-    )
-    return unseen_options or any(
-        _neglected_intervals(encoding.cells[j], seen[j], np.ones(len(children)))
-        for openers in encoding.node_openers
-        for j, children in openers
-    )
-
-
 def _neglected_intervals(cells: Cells, codes: Array, needed: Array) -> set[int]:
     """The intervals that are open at fewer of the codes than each of them needs."""
     counts = Counter(o for cell in cells.of_codes(codes).tolist() for o in cells.open[cell])

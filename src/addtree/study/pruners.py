@@ -19,7 +19,7 @@ _PRUNER = "addtree:pruner"  # user attribute of a study: the name of its pruner,
 
 
 def check_pruner(name: str | None) -> None:
-    """Raise an OptionError if there is no pruner of this name."""
+    """Raise an OptionError if the name of a pruner is unknown."""
     if name is not None and name not in PRUNERS:
         raise OptionError(f"--pruner {name} is unknown; use one of {', '.join(PRUNERS)}")
 
