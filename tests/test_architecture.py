@@ -72,6 +72,7 @@ EXTRAS = {
 MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 50, 7
 # Functions that a user calls by keyword may have more parameters.
 ENTRY_POINTS = {
+    "_optuna/sampler.py: AddTreeSampler.__init__",
     "_minimize.py: minimize",
     "optimizer.py: Optimizer.__init__",
     "sklearn/search.py: AddTreeSearchCV.__init__",

@@ -77,6 +77,18 @@ def test_a_finite_space_that_is_exhausted_has_nothing_to_gain():
     assert found.expected_gain() == 0.0
 
 
+def test_the_gain_counts_the_probability_of_success():
+    space = at.Space(model=at.Choice(a=at.Space(), b=at.Space(x=at.Real(0, 1))))
+    known = [({"model": "b", "x": x / 10}, x / 10) for x in range(1, 11)]
+    without, with_crashes = (at.Optimizer(space, seed=0, noise=0) for _ in range(2))
+    for found in (without, with_crashes):
+        for config, value in known:
+            found.tell(config, value)
+    for x in range(12):  # what improves crashes
+        with_crashes.tell({"model": "b", "x": x / 120}, failed=True)
+    assert 0 < with_crashes.expected_gain() < 0.5 * without.expected_gain()
+
+
 def test_queries_change_no_later_suggestion():
     one, two = (at.Optimizer(SPACE, seed=1) for _ in range(2))
     run(one, 14), run(two, 14)
