@@ -79,6 +79,8 @@ ENTRY_POINTS = {
     "cli/ask_tell.py: suggest",
     "cli/run.py: run",
     "paper/command.py: run",
+    "report/__init__.py: write",
+    "report/summary.py: build",
 }
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
