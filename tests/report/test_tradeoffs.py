@@ -156,3 +156,21 @@ def test_equal_values_of_one_objective_are_noted() -> None:
     assert "speed: All values are the same, so there is nothing to explain." in same.notes
     assert np.isfinite(same.front.attainment).all() if same.front else False
     assert "effects" in Page(render(same)).ids
+
+
+def test_a_trial_far_from_the_front_does_not_flatten_the_picture() -> None:
+    told = [(0.0, 1.0), (0.5, 0.4), (1.0, 0.0), (1.2, 1.1)]
+
+    def ranges(far: float) -> list[tuple[float, float] | None]:
+        known = [
+            {"config": c, "value": {"f": f, "g": g}}
+            for c, (f, g) in zip(sample(SPACE, 5, 0), [*told, (far, far)], strict=True)
+        ]
+        layout = front_plots.front(build(SPACE, known, objectives={"f": "min", "g": "min"}, limits=QUICK)).layout
+        return [layout.xaxis.range, layout.yaxis.range]
+
+    assert ranges(1.5) == [None, None]
+    for low, high in filter(None, ranges(1e6)):
+        assert low < 0.0
+        assert 1.2 < high < 2.5
+    assert all(ranges(1e6))

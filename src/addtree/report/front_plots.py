@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -32,6 +33,8 @@ from addtree.report.summary import Report
 
 _MAX_LINES = 14  # What a reader sees who points at a trial has at most this many lines.
 _LINE_WIDTH = 60  # Each of these lines is cut to this many characters.
+_LOG_RATIO = 100.0  # An objective is drawn on a log scale if its largest value is more than this times the smallest.
+_PADDING = 0.06  # Points end this share of the range of an axis before its end.
 _MAX_PAIRS = 6  # At most this many pairs of objectives are drawn: all pairs of four.
 _PANEL_WIDTH, _PANEL_HEIGHT = 460, 360  # Size of one of several panels, in pixels.
 _KEPT, _VIOLATED = "#1b1e22", "#ffffff"  # Trials on a map are dark if they are good, and white crosses if not.
@@ -61,18 +64,18 @@ def front(report: Report, pair: tuple[Objective, Objective] | None = None) -> go
         _add_points(figure, report, infeasible, (x, y), name="violates a constraint", marker=style)
     if len(report.goals.objectives) == 2:
         _add_attained(figure, report.front.trials, (x, y), colour=NEUTRAL, name="front")
-    for k, branch in enumerate(dict.fromkeys(branch for _, branch in done)):
+    for branch, colour in _branch_colours(report).items():
         own = [t for t, b in done if b == branch and report.is_feasible(t)]
         for on_front in (False, True):
             shown = [t for t in own if (t.id in report.front.ids) == on_front]
-            marker: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "size": 6, "opacity": 0.4}
+            marker: dict[str, Any] = {"color": colour, "size": 6, "opacity": 0.4}
             if on_front:
                 marker |= {"size": 12, "opacity": 1.0, "line": {"width": 1.5, "color": "white"}}
             if shown:
                 name = label(branch, LABEL_WIDTH) or "trials"
                 _add_points(figure, report, shown, (x, y), name=name, marker=marker)
                 figure.data[-1].update(legendgroup=name, showlegend=on_front or not _any_on_front(report, own))
-    _set_axes(figure, [t for t, _ in done], (x, y))
+    _set_axes(figure, [t for t, _ in done], (x, y), focus=report.front.trials)
     figure.update_layout(height=460, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
     return figure
 
@@ -125,8 +128,13 @@ def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, O
     """The best trade-offs within each option of a choice."""
     figure = go.Figure()
     lines = len(report.goals.objectives) == 2
+    branches = _branch_colours(report)
+    own = [f"{choice.choice}={option.option}" for option in choice.options]
+    # Where the branches are the options of this choice, they keep the colours that they have in the front.
+    colours = branches if branches.keys() <= set(own) else {}
+    rest = [colour for colour in COLOURS if colour not in colours.values()] or COLOURS
     for k, option in enumerate(choice.options):
-        colour, name = COLOURS[k % len(COLOURS)], label(option.option, LABEL_WIDTH)
+        colour, name = colours.get(own[k], rest[k % len(rest)]), label(option.option, LABEL_WIDTH)
         if lines and option.trials:
             _add_attained(figure, option.trials, pair, colour=colour, name=name)
             figure.data[-1].update(legendgroup=name, showlegend=False, line={"width": 1.5, "dash": "solid"})
@@ -134,9 +142,16 @@ def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, O
             marker = {"color": colour, "size": 8}
             _add_points(figure, report, option.trials, pair, name=name, marker=marker)
             figure.data[-1].update(legendgroup=name)
-    _set_axes(figure, [trial for option in choice.options for trial in option.trials], pair)
+    shown = [trial for option in choice.options for trial in option.trials]
+    _set_axes(figure, shown, pair, focus=report.front.trials if report.front is not None else ())
     figure.update_layout(height=380, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
     return figure
+
+
+def _branch_colours(report: Report) -> dict[str, str]:
+    """The colour of each branch with a value."""
+    done = (branch for trial, branch in zip(report.trials, report.branches, strict=True) if trial.state == "done")
+    return {branch: COLOURS[k % len(COLOURS)] for k, branch in enumerate(dict.fromkeys(done))}
 
 
 def _any_on_front(report: Report, trials: Sequence[Record]) -> bool:
@@ -193,12 +208,34 @@ def _add_attained(
     )
 
 
-def _set_axes(figure: go.Figure, trials: Sequence[Record], pair: tuple[Objective, Objective]) -> None:
+def _set_axes(
+    figure: go.Figure, trials: Sequence[Record], pair: tuple[Objective, Objective], *, focus: Sequence[Record]
+) -> None:
+    """Titles, scales and ranges of the axes: they show the trials in focus, and the others as far as they are near."""
     for objective, update in zip(pair, (figure.update_xaxes, figure.update_yaxes), strict=True):
         aim = "larger" if objective.maximize else "smaller"
         update(title={"text": f"{label(objective.name, LABEL_WIDTH)} ({aim} is better)"})
-        if is_log_scale([trial.values[objective.name] for trial in trials]):
-            update(type="log")
+        values = [trial.values[objective.name] for trial in trials]
+        log = is_log_scale(values, _LOG_RATIO)
+        if log:
+            update(type="log", dtick="D2")  # ticks at 1, 2 and 5
+        limits = _limits(values, [trial.values[objective.name] for trial in focus], log=log)
+        if limits is not None:
+            update(range=limits)
+
+
+def _limits(values: Sequence[float], focus: Sequence[float], *, log: bool) -> list[float] | None:
+    """The range of an axis; None if Plotly may choose it, because no value is far away from those in focus."""
+    if not focus:
+        return None
+    every, near = (np.log10(part) if log else np.asarray(part) for part in (values, focus))
+    low, high = float(np.min(near)), float(np.max(near))
+    span = (high - low) or 0.5 * float(np.ptp(every))
+    first, last = max(float(np.min(every)), low - span), min(float(np.max(every)), high + span)
+    if not np.isfinite(span) or (first == np.min(every) and last == np.max(every)):
+        return None
+    padding = _PADDING * (last - first)
+    return [first - padding, last + padding]
 
 
 # ---------------------------------------------------------------------- probabilities

@@ -126,9 +126,9 @@ def _add_failed(figure: go.Figure, ids: Sequence[int]) -> None:
     figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
 
 
-def is_log_scale(values: Sequence[float]) -> bool:
+def is_log_scale(values: Sequence[float], ratio: float = _LOG_RATIO) -> bool:
     """Whether the values are positive and differ by more than the ratio that asks for a log scale."""
-    return bool(values) and min(values) > 0 and max(values) / min(values) > _LOG_RATIO
+    return bool(values) and min(values) > 0 and max(values) / min(values) > ratio
 
 
 # ---------------------------------------------------------------------- effects

@@ -48,8 +48,8 @@ def _front(report: Report, front: Front, counts: Sequence[tuple[str, str]], embe
     kept = " that keeps the constraints" if report.goals.constraints else ""
     words = (
         f"Each large point is a trial on the front: no other trial{kept} is at least as good in every objective and"
-        " better in one. Small points are dominated by the front. Point at a trial to see its configuration, and click"
-        " on it to keep the configuration below the picture."
+        " better in one. Small points are dominated; those far from the front may lie outside of the picture. Point at"
+        " a trial to see its configuration, and click on it to keep the configuration below the picture."
     )
     drawn = front_plots.pairs(report.goals.objectives)
     cards = [
