@@ -137,6 +137,14 @@ def _connect_to_proxy(url: str) -> GrpcStorageProxy:
 class _Database(RDBStorage):
     """A database in which a damaged trial costs only itself: it counts as lost, and its rows stay as they are."""
 
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        try:
+            super().__init__(*arguments, **settings)
+        except BaseException:
+            if hasattr(self, "engine"):  # The database was reached, but not as expected: close the connections.
+                self.engine.dispose()
+            raise
+
     def _build_frozen_trial_from_trial_model(self, trial: Any) -> FrozenTrial:
         try:
             built = super()._build_frozen_trial_from_trial_model(trial)
