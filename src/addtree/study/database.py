@@ -29,8 +29,10 @@ _PART = 100
 _PARSED = 1024  # Distributions that are remembered. Most studies have one for each parameter.
 
 # What Optuna reads of the rows of a trial, apart from the parameters.
-_COLUMNS = ("number", "state", "values", "datetime_start", "datetime_complete", "user_attributes", "system_attributes")
-_COLUMNS += ("intermediate_values", "trial_id")
+_COLUMNS = (
+    *("number", "state", "values", "datetime_start", "datetime_complete", "user_attributes", "system_attributes"),
+    *("intermediate_values", "trial_id"),
+)
 
 
 class Database(RDBStorage):
@@ -69,7 +71,7 @@ class Database(RDBStorage):
 
     def _build(self, trial: Any) -> FrozenTrial:
         """The trial of these rows. Optuna would parse the distribution of every parameter of every trial twice."""
-        without_params = SimpleNamespace(params=(), **{column: getattr(trial, column) for column in _COLUMNS})
+        without_params: Any = SimpleNamespace(params=(), **{column: getattr(trial, column) for column in _COLUMNS})
         built = super()._build_frozen_trial_from_trial_model(without_params)
         params = sorted(trial.params, key=lambda param: param.param_id)
         domains = {param.param_name: _parsed(param.distribution_json) for param in params}

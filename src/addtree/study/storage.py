@@ -39,8 +39,10 @@ _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
     "postgresql": {"connect_timeout": _POSTGRES_TIMEOUT, "client_encoding": "utf8"},
 }
 # An error that passes through one of these packages comes from the storage.
-_STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "grpc")
-_STORAGE_PACKAGES += ("addtree.study.journal", "addtree.study.database")
+_STORAGE_PACKAGES = (
+    *("optuna.storages", "sqlalchemy", "psycopg", "grpc"),
+    *("addtree.study.journal", "addtree.study.database"),
+)
 # These errors mean that a storage cannot be reached or written; other errors of a storage mean damaged data.
 _UNAVAILABLE = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError)
 
