@@ -205,7 +205,7 @@ def work_as_one_of_many(url: str, trials: int, seconds: float, ledger: Path) -> 
         return _PROBLEM.objective(config)
 
     with storage_at(url) as storage:
-        study = open_study(storage, "crowd", _PROBLEM.space, seed=0)
+        study = open_study(storage, "crowd", _PROBLEM.space, seed=0, noise=0.0)  # no configuration may be run twice
         work(study, Task(objective, _PROBLEM.space), total=trials)
 
 
