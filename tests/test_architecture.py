@@ -78,6 +78,7 @@ ENTRY_POINTS = {
     "cli/ask_tell.py: suggest",
     "cli/run.py: run",
     "paper/command.py: run",
+    "report/__init__.py: write",
 }
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))

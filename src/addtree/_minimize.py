@@ -76,7 +76,8 @@ class Result:
         _display.check_one_objective(self.optimizer, "report()")
         run = self.optimizer
         noise = run.goals.noise.get(run.goals.names[0])
-        write(path, run.space, self.trials, maximize=run.maximize, title=title, noise=noise)
+        history = run.history
+        write(path, run.space, self.trials, maximize=run.maximize, title=title, noise=noise, history=history)
 
     def __repr__(self) -> str:
         return _display.text("Result", self.optimizer, self.message)

@@ -11,6 +11,7 @@ pictures for notebooks.
     importance  shares of the variance, and interactions
     trust       how well the model predicts trials that it has not seen
     optima      how good each branch can get
+    history     what became of what earlier studies said
     summary     everything that a report shows, as plain data
     format      numbers and labels as people read them
     bars        horizontal bars and intervals with long labels
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,16 @@ def write(
     title: str = "addtree",
     limits: Limits = DEFAULT_LIMITS,
     noise: float | None = None,
+    history: Sequence[Any] = (),
 ) -> Report:
     """Write the report of some trials to an HTML file, and return its content.
 
-    trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
-    limits  how many of them the model uses
-    noise   standard deviation of repeated evaluations; None to learn it
+    trials   `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
+    limits   how many of them the model uses
+    noise    standard deviation of repeated evaluations; None to learn it
+    history  earlier studies that the run learned from, as for `Optimizer`
     """
-    report = build(space, trials, maximize=maximize, title=title, limits=limits, noise=noise)
+    report = build(space, trials, maximize=maximize, title=title, limits=limits, noise=noise, history=history)
     write_page(path, report)
     return report
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from addtree.report import plots, tree
+from addtree.report import history_html, plots, tree
 from addtree.report.effects import Curve, Interaction
 from addtree.report.format import number, plural, probability, value
 from addtree.report.importance import MIN_INTERACTION
@@ -105,6 +105,8 @@ def _sections(report: Report, embed: Embed) -> Iterator[Section]:
     yield Section("branches", "The tree", _tree(report))
     if report.learned is not None:
         yield from _learned(report, report.learned, embed)
+    if report.history is not None:
+        yield Section("history", "What became of earlier studies", history_html.body(report.history))
     if report.count("failed"):
         yield Section("failures", "Failures", _failures(report, embed))
     yield Section("table", "Trials", _table(report))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,16 +28,17 @@ _STATES: dict[TrialState, State] = {
 }
 
 
-def build_study(study: optuna.Study, *, noise: float | None = None) -> Report:
+def build_study(study: optuna.Study, *, noise: float | None = None, history: Sequence[Any] = ()) -> Report:
     """Compute the report of a study. Without a declared space, the space is inferred from the trials.
 
-    noise  standard deviation of repeated evaluations; None for the one that the study keeps, or to learn it
+    noise    standard deviation of repeated evaluations; None for the one that the study keeps, or to learn it
+    history  earlier studies that the study learned from, as for `AddTreeSampler`
     """
     if len(study.directions) > 1:
         raise StudyError(f"study {study.study_name!r} has several objectives; the report shows one")
     space, records = read_study(study)
     noise, maximize = noise_of(study) if noise is None else noise, study.direction == StudyDirection.MAXIMIZE
-    report = build(space, records, maximize=maximize, title=study.study_name, noise=noise)
+    report = build(space, records, maximize=maximize, title=study.study_name, noise=noise, history=history)
     return replace(report, inferred=space_of(study) is None)
 
 

@@ -17,6 +17,7 @@ from addtree.model.thinning import thin
 from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.failures import FailureRule, failure_rule
 from addtree.report.format import plural
+from addtree.report.history import HistoryReport, compare
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
 from addtree.report.optima import ChoiceOptima, choice_optima
@@ -97,6 +98,7 @@ class Report:
     learned   None if the values cannot be explained; the notes then say why
     notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
     inferred  whether the space was inferred from the trials
+    history   what became of earlier studies; None if there are none, or if nothing was learned
     """
 
     title: str
@@ -111,6 +113,7 @@ class Report:
     learned: Learned | None
     notes: tuple[str, ...]
     inferred: bool = False
+    history: HistoryReport | None = None
 
     def count(self, state: str) -> int:
         """The number of trials in a state."""
@@ -137,12 +140,14 @@ def build(
     title: str = "addtree",
     limits: Limits = DEFAULT_LIMITS,
     noise: float | None = None,
+    history: Sequence[Any] = (),
 ) -> Report:
     """Compute the report of some trials.
 
-    trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
-    limits  how many of them the model uses
-    noise   standard deviation of repeated evaluations; None to learn it
+    trials   `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
+    limits   how many of them the model uses
+    noise    standard deviation of repeated evaluations; None to learn it
+    history  earlier studies that the run learned from, as for `Optimizer`
     """
     Specification(noise=noise)  # raises if the noise is impossible
     known = make_records(space, trials)
@@ -165,6 +170,7 @@ def build(
         rule=failure_rule(space, known),
         learned=learned,
         notes=tuple(notes),
+        history=None if learned is None else compare(space, history, done, learned.curves, maximize=maximize),
     )
 
 

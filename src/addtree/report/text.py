@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from addtree.report.effects import Curve
 from addtree.report.format import plural, probability, value
+from addtree.report.history import HistoryReport
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
 from addtree.report.summary import Explanation, Report
@@ -13,6 +14,7 @@ from addtree.report.trust import CrossValidation
 from addtree.space.space import Choice, Space
 
 _MAX_LINES = 8  # A list has at most this many lines.
+_MAX_BELIEFS = 3  # Of each earlier study, at most this many beliefs are listed.
 _BAR_WIDTH = 24  # A share of 100 % is a bar of this many characters.
 _OPTION_WIDTH = 24  # The name of an option is cut to this many characters in a table.
 _LABEL_WIDTH = 60  # The name of a component is cut to this many characters.
@@ -42,6 +44,8 @@ def explain(report: Report) -> str:
         lines += _options(report.space, report.learned.curves)
         lines += _optima(report.learned.optima)
         lines += _trust(report.learned.trust)
+    if report.history is not None:
+        lines += _history(report.history)
     if report.errors:
         lines += ["", "failures", *([] if report.rule is None else [f"  {report.rule}"])]
         lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
@@ -73,6 +77,14 @@ def _trust(trust: CrossValidation) -> Iterator[str]:
         f"  Predicted by models fitted to other trials: {max(trust.explained, 0):.0%} of the variance explained,"
         f" {trust.coverage_95:.0%} of the values inside 95 % intervals."
     )
+
+
+def _history(history: HistoryReport) -> Iterator[str]:
+    """What became of what each earlier study said."""
+    yield from ("", "what became of earlier studies", f"  {history.verdict}")
+    for study in history.studies[:_MAX_LINES]:
+        yield f"  {study.name}: {study.summary}"
+        yield from (f"    {belief.verdict}: {belief}" for belief in study.beliefs[:_MAX_BELIEFS])
 
 
 def _why(explanation: Explanation) -> Iterator[str]:
