@@ -67,6 +67,7 @@ class Native:
     def __init__(self, task: MultiTask, seed: int) -> None:
         objectives: Any = dict.fromkeys(task.objectives, "min")
         limits = dict(task.limits)
+        self._task = task
         self._names = (*task.objectives, *limits)
         self._optimizer = at.Optimizer(task.space, objectives=objectives, constraints=limits or None, seed=seed)
 
@@ -78,6 +79,12 @@ class Native:
     def tell(self, values: Values) -> None:
         """Tell the values of the last configuration."""
         self._optimizer.tell(self._trial, {name: values[name] for name in self._names})
+
+    def add_random(self, seed: int) -> None:
+        """Evaluate a random configuration."""
+        config = self._task.space.sample(np.random.default_rng(seed))
+        values = self._task.evaluate(config)
+        self._optimizer.tell(config, {name: values[name] for name in self._names})
 
 
 class Peer:
@@ -115,6 +122,14 @@ class Peer:
         excess = [values[name] - limit for name, limit in self._task.limits.items()]
         self._trial.set_user_attr("constraints", json.dumps(excess))
         self._study.tell(self._trial, [values[name] for name in self._task.objectives])
+
+    def add_random(self, seed: int) -> None:
+        """Evaluate a random configuration."""
+        from optuna.samplers import RandomSampler
+
+        sampler, self._study.sampler = self._study.sampler, RandomSampler(seed=seed)
+        self.tell(self._task.evaluate(self.ask()))
+        self._study.sampler = sampler
 
 
 def interval(values: Array) -> str:
