@@ -112,10 +112,23 @@ def test_noise_is_kept_by_name_and_reaches_the_sampler() -> None:
     sampler = load_study(storage, "s").sampler
     assert isinstance(sampler, AddTreeSampler)
     assert sampler._settings.noise == {1: 0.2}
-    with pytest.raises(OptionError, match="is for one value"):
+    with pytest.raises(OptionError, match="is for one objective"):
         load_study(storage, "s", noise=0.1)
     with pytest.raises(OptionError, match="'memory' is a constraint, whose noise is learned"):
         open_study(storage, "t", SPACE, goals=Goals.read({"e": "min"}, {"memory": 1.0}, noise={"memory": 0.1}))
+
+
+def test_constraints_that_were_not_declared_need_not_be_told() -> None:
+    """An objective of the user may set constraints of Optuna, which a person cannot tell."""
+    study = open_study(InMemoryStorage(), "s", SPACE, seed=0)
+    trial = study.ask()
+    trial.set_constraint("c", 1.0)
+    study.tell(trial, trial.suggest_float("x", 0, 1))
+    load_study(study._storage, "s", noise=0.1)
+    assert goals_of(study).noise == {"value": 0.1}
+    study.ask()
+    tell_trial(study, 1, Result(0.5, 0.1))
+    assert [trial.value for trial in study.trials][1:] == [0.5]
 
 
 def test_options_of_a_command_must_fit_the_goals() -> None:

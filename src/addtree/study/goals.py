@@ -42,11 +42,11 @@ def with_options(goals: Goals, *, maximize: bool, noise: float | None) -> Goals:
         raise OptionError(
             "--maximize is for an objective without a name; leave it out, and write 'max' in `objectives` of the file"
         )
-    if noise is not None and not goals.is_single:
-        raise OptionError(f"--noise {noise:g} is for one value; declare noise = {{name: sd}} in the file instead")
+    if noise is not None and len(goals.objectives) > 1:
+        raise OptionError(f"--noise {noise:g} is for one objective; declare noise = {{name: sd}} in the file instead")
     if maximize:
         goals = replace(goals, objectives=(Objective(VALUE, True),))
-    return goals if noise is None else replace(goals, noise={goals.names[0]: noise})
+    return goals if noise is None else replace(goals, noise={**goals.noise, goals.names[0]: noise})
 
 
 def directions(goals: Goals) -> list[StudyDirection]:
@@ -86,7 +86,7 @@ def check_same_goals(study: optuna.Study, goals: Goals) -> None:
 
 
 def study_goals(study: optuna.Study, trials: Sequence[FrozenTrial]) -> Goals:
-    """The goals of any study: those that were declared, or else those that its directions and its trials show."""
+    """The goals of any study: those that were declared, or else its directions and the constraints of these trials."""
     stored = _stored(study)
     if stored is not None:
         return stored
