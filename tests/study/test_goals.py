@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import optuna
@@ -162,7 +163,12 @@ def test_constraints_of_other_studies() -> None:
     distributions: dict[str, optuna.distributions.BaseDistribution] = {
         "x": optuna.distributions.FloatDistribution(0, 1)
     }
-    for attrs in ({"constraints": [0.5]}, {"constraints:value": -1.0}, {}):
+    attributes: list[dict[str, Any]] = [
+        {"constraints": [0.5]},
+        {"constraints:value": -1.0},
+        {"constraints": [math.inf]},
+    ]
+    for attrs in attributes:
         study.add_trial(
             optuna.create_trial(params={"x": 0.5}, distributions=distributions, value=1.0, system_attrs=attrs)
         )
@@ -171,6 +177,7 @@ def test_constraints_of_other_studies() -> None:
     found = [trial_values(goals, trial) for trial in study.trials]
     assert found[0] == {"value": 1.0, "constraint 0": 0.5, "constraint value": 0.0}
     assert found[1] == {"value": 1.0, "constraint 0": 0.0, "constraint value": -1.0}
+    assert found[2] == {"value": 1.0, "constraint 0": 1e300, "constraint value": 0.0}
 
 
 def test_no_trial_no_front() -> None:

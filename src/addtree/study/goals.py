@@ -30,7 +30,7 @@ _GOALS = "addtree:goals"  # user attribute of a study: its named objectives and 
 _VALUES = "addtree:values"  # user attribute of a trial: by name, the values of its constraints
 _CONSTRAINT = "constraints:"  # prefix of the system attributes in which Optuna stores the constraints of a trial
 _PREFIX = "constraint "  # prefix of the name of a constraint that has only a number, or the name of an objective
-_LARGEST = 1e300  # A constraint that is violated by more than this is stored as this.
+_LARGEST = 1e300  # Constraints beyond this, positive or negative, count as this: sums of larger ones overflow.
 
 
 # ---------------------------------------------------------------------- what a study looks for
@@ -154,7 +154,7 @@ def constraint_attrs(goals: Goals, values: Mapping[str, float]) -> tuple[dict[st
             numbers[f"{name} (upper)" if both else name] = told - constraint.high
         if math.isfinite(constraint.low):
             numbers[f"{name} (lower)" if both else name] = constraint.low - told
-    system = {f"{_CONSTRAINT}{name}": min(max(n, -_LARGEST), _LARGEST) for name, n in numbers.items()}
+    system = {f"{_CONSTRAINT}{name}": _bounded(number) for name, number in numbers.items()}
     return {_VALUES: {c.name: values[c.name] for c in goals.constraints}}, system
 
 
@@ -182,8 +182,12 @@ def trial_values(goals: Goals, trial: FrozenTrial) -> dict[str, float] | None:
         if not is_number(value):
             shown = trial.constraints.get(name, trial.constraints.get(name.removeprefix(_PREFIX), 0.0))
             value = constraint.high + shown if math.isfinite(constraint.high) else constraint.low - shown
-        found[name] = as_float(value)
+        found[name] = _bounded(as_float(value))
     return found
+
+
+def _bounded(number: float) -> float:
+    return min(max(number, -_LARGEST), _LARGEST)
 
 
 def pareto(trials: Sequence[FrozenTrial], sought: Sequence[StudyDirection]) -> list[FrozenTrial]:
