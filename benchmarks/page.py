@@ -1,7 +1,8 @@
 """The page of results in the documentation: `python -m benchmarks.page --results DIR`.
 
-It reads the runs of the fixed tasks (`python -m benchmarks.run --tasks fixed`), and writes `docs/benchmark-results.md`
-and its figures. After a change of addtree, run its two methods again and then this command; the runs of the peers stay.
+It reads the runs of the fixed tasks (`python -m benchmarks.run --tasks fixed`), and writes `docs/benchmark-results.md`,
+its figures, and the short table in `README.md`. After a change of addtree, run its two methods again and then this
+command; the runs of the peers stay.
 """
 
 from __future__ import annotations
@@ -26,6 +27,21 @@ OURS = ("addtree", "addtree-define-by-run")
 REAL = ("yahpo", "cash")  # The families whose values come from real data, and without noise.
 LEAST_SEEDS = 10  # With fewer seeds, no difference on 20 tasks is significant after Holm's correction.
 SHORT_BUDGET = 40  # The evaluations of methods that are too slow for whole runs.
+# The table of the README lies between these two lines; it shows these columns of the first table of the page.
+BEGIN, END = "<!-- python -m benchmarks.page writes this table -->", "<!-- the end of this table -->"
+README_COLUMNS = ("method", "at 20", "at 30", "at 50", "at 100", "ms per suggestion")
+TITLES = {
+    "addtree": "**addtree**",
+    "addtree-define-by-run": "**addtree in Optuna**, the tree inferred",
+    "optuna-tpe": "Optuna TPE",
+    "optuna-tpe-group": "Optuna TPE, multivariate and grouped",
+    "optuna-tpe-hierarchical": "OptunaHub's hierarchical TPE",
+    "optuna-tpe-union": "OptunaHub's union TPE",
+    "optuna-gp": "Optuna GPSampler",
+    "hyperopt": "Hyperopt",
+    "smac": "SMAC",
+    "random": "random search",
+}
 
 Test = tuple[str, str]  # a peer and a task
 
@@ -48,7 +64,22 @@ def write(runs: regret.ByTask, short: regret.ByTask, about: Mapping[str, str], d
     report.plot(results, folder)
     for path in folder.glob("*.png"):
         path.unlink()
+    readme = docs.parent / "README.md"
+    if readme.exists():
+        write_text(readme, with_table(readme.read_text(encoding="utf-8"), text))
     return text
+
+
+def with_table(readme: str, page: str) -> str:
+    """The README with the first table of the page, and with the page's remark if that is provisional."""
+    table = page[page.index("| method") :].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.split("\n")]
+    columns = [rows[0].index(name) for name in README_COLUMNS]
+    lines = [[TITLES.get(row[0], row[0]), *(row[i] for i in columns[1:])] for row in (rows[0], *rows[2:])]
+    remark = [line for line in page.split("\n") if line.startswith("**Provisional.**")]
+    before, _, rest = readme.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return before + "\n\n".join([BEGIN, *remark, report.markdown_table(lines), END]) + after
 
 
 def _head(results: Results, about: Mapping[str, str]) -> list[str]:

@@ -30,7 +30,8 @@ def photograph(report: Path, sections: Sequence[str], picture: Path, n_figures: 
         hide = "keys => document.querySelectorAll('section').forEach(s => s.hidden = !keys.includes(s.id))"
         view.evaluate(hide, list(sections))
         view.evaluate("document.querySelector('nav').remove()")
-        view.evaluate("n => document.querySelectorAll('figure').forEach((f, i) => i >= n && f.remove())", n_figures)
+        shown = "section:not([hidden]) figure"
+        view.evaluate(f"n => document.querySelectorAll('{shown}').forEach((f, i) => i >= n && f.remove())", n_figures)
         view.wait_for_timeout(1500)
         view.locator("main").screenshot(path=picture)
         browser.close()

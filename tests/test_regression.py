@@ -81,7 +81,7 @@ def test_predictions_average_over_the_draws():
     mean, std = gp.predict(sample(PROBLEM.space, 5, 1))
     np.testing.assert_allclose(mean, gp.centre + gp.scale * means.mean(axis=0))
     variance = np.mean(gp.local_factors) * variances.mean(axis=0) + means.var(axis=0)
-    np.testing.assert_allclose(std, gp.scale * np.sqrt(variance))
+    np.testing.assert_allclose(std, gp.scale * np.sqrt(variance), rtol=1e-5)  # small variances are differences
 
     terms = next(group for group in gp.posterior.kernel.components if rows.active[0, group[0]])
     means, variances = (np.array(p) for p in zip(*(p.component(terms, rows[:1]) for p in gp.posteriors), strict=True))

@@ -1,8 +1,8 @@
 """Build the release and test it where it will be used: `make release-check`.
 
-The source distribution and the wheel are built and checked by twine. Each is installed into two empty environments, and
-a smoke part of the tests runs there. One environment has the oldest Python with the lowest versions that pyproject.toml
-allows. The other has the newest Python with the newest versions.
+The source distribution and the wheel are built and checked by twine. Each is installed into two empty environments. A
+smoke part of the tests and a study of the command line run there. One environment has the oldest Python with the lowest
+versions that pyproject.toml allows. The other has the newest Python with the newest versions.
 
 python tools/release_check.py --oldest python3.10 --newest python3.13
 """
@@ -32,6 +32,11 @@ SMOKE = (
     "tests/sklearn/test_spaces.py",
     "tests/cli/test_display.py",
 )
+TASK = """
+import addtree as at
+space = at.Space(x=at.Real(-1, 1), model=at.Choice(a=at.Space(), b=at.Space(k=at.Integer(1, 9))))
+def objective(config): return config["x"] ** 2 + config.get("k", 3)
+"""
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
@@ -64,7 +69,9 @@ def check(distribution: Path, python: str, resolution: str, source: Path, folder
     print(f"\n{distribution.name}, Python {python}, {resolution} versions:", flush=True)
     run(*uv, "pip", "list", "--python", interpreter)
     run(interpreter, "-m", "pytest", *SMOKE, cwd=source)
-    run(folder / "bin" / "addtree", "run", "--help", cwd=folder)
+    (folder / "task.py").write_text(TASK)
+    for command in ("run task.py --trials 12 --workers 2", "best", "report"):
+        run(folder / "bin" / "addtree", *command.split(), cwd=folder)
 
 
 def main() -> None:

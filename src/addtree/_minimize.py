@@ -77,7 +77,7 @@ class Result:
         from addtree.report import build_for, write_page
 
         run = self.optimizer
-        write_page(path, build_for(run.goals, run.space, self.trials, title=title))
+        write_page(path, build_for(run.goals, run.space, self.trials, title=title, history=run.history))
 
     def __repr__(self) -> str:
         return _display.text("Result", self.optimizer, self.message)

@@ -93,8 +93,8 @@ class Optimizer:
         seed = checked_seed(seed)
         encoding = space.encoding
         learning = Learning.of(encoding, goals, covariance, inference, settings)
-        self._tasks = _history.adapt(_history.read_for(goals, history), encoding)
-        earlier = _history.learn(self._tasks, encoding, learning.specifications[0], learning.kernel, settings.transfer)
+        self.history = _history.adapt(_history.read_for(goals, history), encoding)
+        earlier = _history.learn(self.history, encoding, learning.specifications[0], learning.kernel, settings.transfer)
         portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
@@ -362,7 +362,7 @@ class Optimizer:
             "space": self.space.to_dict(),
             **self.options,
             "initial": [dict(restriction.values) for restriction in self._initial],
-            "history": [task.to_dict() for task in self._tasks],
+            "history": [task.to_dict() for task in self.history],
             "asks": self._asks,
             **self._log.to_dict(),
             "models": None if self._models is None else self._models.to_dict(),

@@ -36,6 +36,7 @@ def test_the_page_names_what_is_significant_and_the_shares(folder: Path, tmp_pat
     pytest.importorskip("matplotlib", reason="the figures need matplotlib, from the extra bench")
     docs = tmp_path / "docs"
     docs.mkdir()
+    (tmp_path / "README.md").write_text(f"before\n\n{page.BEGIN}\n\nold\n\n{page.END}\n\nafter\n")
     page.main(["--results", str(folder), "--docs", str(docs)])
     text = (docs / "benchmark-results.md").read_text()
     assert (docs / "benchmark" / "regret.svg").exists()
@@ -44,6 +45,9 @@ def test_the_page_names_what_is_significant_and_the_shares(folder: Path, tmp_pat
     assert f"| slow | {TASK} |" in text
     assert "peer 1.0, python 3.11" in text
     assert "Provisional" not in text
+    readme = (tmp_path / "README.md").read_text()
+    assert readme.startswith(f"before\n\n{page.BEGIN}\n\n| method | at 20 |")
+    assert readme.endswith(f"|\n\n{page.END}\n\nafter\n")
 
 
 def test_few_seeds_are_not_tested(folder: Path) -> None:
@@ -72,3 +76,10 @@ def test_holm_corrects_for_the_tasks_of_a_peer(folder: Path) -> None:
 def test_the_page_needs_random_search(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no runs of random search"):
         page.main(["--results", str(tmp_path)])
+
+
+def test_the_readme_shows_the_first_table_of_the_page() -> None:
+    root = Path(__file__).parents[2]
+    readme, text = (root / "README.md").read_text(), (root / "docs" / "benchmark-results.md").read_text()
+    assert page.with_table(readme, text) == readme
+    assert page.with_table(readme, text.replace("| random |", "| chance |", 1)) != readme

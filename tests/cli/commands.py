@@ -20,6 +20,9 @@ FAST = SPACE + "def objective(config): return config['x'] ** 2 + config.get('k',
 SLOW = "import time\n" + SPACE + "def objective(config):\n    time.sleep(0.05)\n    return config['x'] ** 2\n"
 DEFINE_BY_RUN = "def objective(trial): return trial.suggest_float('x', -1, 1) ** 2\n"
 
+READ_ONLY = ("status", "best", "best --recommended", "export", "explain", "report")
+NEED_A_STUDY = (*READ_ONLY, "suggest lab", "tell 0 1", "forget 0")  # These never create a database either.
+
 # Runs a command in a process that cannot write files larger than its first argument says: a full disk, on every system.
 LIMITED = """
 import resource, sys

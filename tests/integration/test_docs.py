@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 
@@ -129,7 +130,6 @@ def example(name: str) -> Any:
 
 @pytest.mark.parametrize("name", ["cash", "pipeline"])
 def test_objectives_of_examples_take_any_configuration(name: str) -> None:
-    np = pytest.importorskip("numpy")
     target = load_task(ROOT / "examples" / f"{name}.py")
     assert target.space is not None
     rng = np.random.default_rng(0)

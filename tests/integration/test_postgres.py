@@ -19,7 +19,7 @@ from addtree.errors import StorageError
 from addtree.study.storage import storage_at
 from addtree.study.tickets import is_lost
 from benchmarks.postgres import running_server
-from tests.cli.commands import addtree, write_task
+from tests.cli.commands import FAST, NEED_A_STUDY, READ_ONLY, addtree, write_task
 
 TASK = """
 import addtree as at
@@ -87,6 +87,31 @@ def test_a_database_without_an_encoding_works(url: str, tmp_path: Path, monkeypa
     with psycopg.connect(f"{storage}?client_encoding=utf8", autocommit=True) as connection:
         connection.execute("UPDATE studies SET study_name = convert_from('\\xff', 'SQL_ASCII')")
     assert addtree("status", "--storage", storage, monkeypatch=monkeypatch) == 3
+
+
+def test_only_run_and_suggest_create_anything(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A database without studies stays as it is. A database that refuses every write can be read."""
+    import psycopg
+
+    monkeypatch.chdir(tmp_path)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT)")
+        for command in NEED_A_STUDY:
+            assert addtree(*command.split(), "--storage", url, monkeypatch=monkeypatch) == 3, command
+            (line,) = capsys.readouterr().err.splitlines()
+            assert "has no studies" in line
+            relations = connection.execute("SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace")
+            assert relations.fetchall() == [("notes",)], command
+        arguments = ["run", write_task(FAST), "--storage", url, "--trials", "8", "--seed", "0"]
+        assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+        connection.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
+        for command in READ_ONLY:
+            assert addtree(*command.split(), "--storage", url, monkeypatch=monkeypatch) == 0, command
+        capsys.readouterr()
+        assert addtree("suggest", "task", "--storage", url, monkeypatch=monkeypatch) == 3
+        assert "read-only transaction" in capsys.readouterr().err
 
 
 def claimed(trial: optuna.trial.FrozenTrial) -> bool:

@@ -13,6 +13,7 @@ pictures for notebooks.
     optima      how good each branch can get
     front       the best trade-offs of several objectives
     feasibility where constraints are kept and evaluations succeed
+    history     what became of what earlier studies said
     summary     everything that a report shows, as plain data
     format      numbers and labels as people read them
     bars        horizontal bars and intervals with long labels
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,11 @@ def write(
     limits: Limits = DEFAULT_LIMITS,
     noise: Noise = None,
     reference_point: Mapping[str, float] | None = None,
+    history: Sequence[Any] = (),
 ) -> Report:
     """Write the report of some trials to an HTML file, and return its content. The arguments are those of `build`."""
     goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
-    report = build_for(goals, space, trials, title=title, limits=limits)
+    report = build_for(goals, space, trials, title=title, limits=limits, history=history)
     write_page(path, report)
     return report
 

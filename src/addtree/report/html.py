@@ -18,7 +18,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from addtree.report import plots, tree
+from addtree.report import history_html, plots, tree
 from addtree.report.feasibility import bounds_text
 from addtree.report.format import config_text, number, value, values_text
 from addtree.report.front import nearest
@@ -111,6 +111,8 @@ def _sections(report: Report, embed: Embed) -> Iterator[Section]:
     if report.required and report.count("done"):
         yield constraints_section(report, embed)
     yield from learned_sections(report, embed)
+    if report.history is not None:
+        yield Section("history", "What became of earlier studies", history_html.body(report.history))
     if report.count("failed"):
         yield failures_section(report, embed)
     yield Section("table", "Trials", _table(report))

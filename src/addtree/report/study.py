@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,15 +30,16 @@ _STATES: dict[TrialState, State] = {
 }
 
 
-def build_study(study: optuna.Study, *, noise: float | None = None) -> Report:
+def build_study(study: optuna.Study, *, noise: float | None = None, history: Sequence[Any] = ()) -> Report:
     """Compute the report of a study. Without a declared space, the space is inferred from the trials.
 
-    noise  standard deviation of repeated evaluations; None for the one that the study keeps, or to learn it
+    noise    standard deviation of repeated evaluations; None for the one that the study keeps, or to learn it
+    history  earlier studies that the study learned from, as for `AddTreeSampler`
     """
     goals = goals_of(study) if noise is None else study_goals(study, study.get_trials(deepcopy=False))
     goals = with_options(goals, maximize=False, noise=noise)
     space, records = read_study(study, goals)
-    report = build_for(goals, space, records, title=study.study_name)
+    report = build_for(goals, space, records, title=study.study_name, history=history)
     return replace(report, inferred=space_of(study) is None)
 
 

@@ -20,6 +20,7 @@ from addtree.report.failures import FailureRule, failure_rule
 from addtree.report.feasibility import Requirement, constraint_requirements, success_requirement
 from addtree.report.format import plural
 from addtree.report.front import Front, best_of, find_front, is_feasible
+from addtree.report.history import HistoryReport, compare
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
 from addtree.report.optima import ChoiceOptima, choice_optima
@@ -107,6 +108,7 @@ class Report:
     success   where evaluations succeed; None if none failed
     notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
     inferred  whether the space was inferred from the trials
+    history   what became of earlier studies; None if there are none, or if nothing was learned
     """
 
     title: str
@@ -124,6 +126,7 @@ class Report:
     success: Requirement | None
     notes: tuple[str, ...]
     inferred: bool = False
+    history: HistoryReport | None = None
 
     @property
     def maximize(self) -> bool:
@@ -167,22 +170,30 @@ def build(
     limits: Limits = DEFAULT_LIMITS,
     noise: Noise = None,
     reference_point: Mapping[str, float] | None = None,
+    history: Sequence[Any] = (),
 ) -> Report:
     """Compute the report of some trials.
 
     trials       `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
     limits       how many of them the model uses
     noise        standard deviation of repeated evaluations, a dict by name if there are several; None to learn it
+    history      earlier studies that the run learned from
 
     The other arguments are those of `Optimizer`.
     """
     goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
-    return build_for(goals, space, trials, title=title, limits=limits)
+    return build_for(goals, space, trials, title=title, limits=limits, history=history)
 
 
 @one_blas_thread()
 def build_for(
-    goals: Goals, space: Space, trials: Iterable[Any], *, title: str = "addtree", limits: Limits = DEFAULT_LIMITS
+    goals: Goals,
+    space: Space,
+    trials: Iterable[Any],
+    *,
+    title: str = "addtree",
+    limits: Limits = DEFAULT_LIMITS,
+    history: Sequence[Any] = (),
 ) -> Report:
     """Compute the report of some trials with these goals; see `build`."""
     for std in goals.noise.values():
@@ -208,6 +219,7 @@ def build_for(
         required=constraint_requirements(space, goals, known, limits),
         success=success_requirement(space, known),
         notes=tuple(notes),
+        history=_compared(space, goals, known, models, history),
     )
 
 
@@ -226,6 +238,21 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
 
 
 # ---------------------------------------------------------------------- the model
+
+
+def _compared(
+    space: Space,
+    goals: Goals,
+    trials: Sequence[Record],
+    models: Mapping[str, Learned],
+    history: Sequence[Any],
+) -> HistoryReport | None:
+    """What became of earlier studies; None if there are none, with several objectives, or if nothing was learned."""
+    objective = goals.objectives[0]
+    if not history or len(goals.objectives) > 1 or objective.name not in models:
+        return None
+    done = [trial for trial in trials if trial.state == "done"]
+    return compare(space, history, done, models[objective.name].curves, maximize=objective.maximize)
 
 
 def _learn_all(

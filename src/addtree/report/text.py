@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from addtree.report.effects import Curve
 from addtree.report.format import config_text, plural, probability, value, values_text
 from addtree.report.front import ChoiceFronts, nearest
+from addtree.report.history import HistoryReport
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
 from addtree.report.summary import Explanation, Learned, Report
@@ -14,6 +15,7 @@ from addtree.space.space import Choice, Space
 
 _MAX_LINES = 8  # A list has at most this many lines.
 _MAX_FRONT = 12  # At most this many trials of the front are listed.
+_MAX_BELIEFS = 3  # Of each earlier study, at most this many beliefs are listed.
 _BAR_WIDTH = 24  # A share of 100 % is a bar of this many characters.
 _OPTION_WIDTH = 24  # The name of an option is cut to this many characters in a table.
 _LABEL_WIDTH = 60  # The name of a component is cut to this many characters.
@@ -45,6 +47,8 @@ def explain(report: Report) -> str:
     if report.learned is not None:
         lines += _optima(report.learned.optima)
     lines += _trusts(report.models)
+    if report.history is not None:
+        lines += _history(report.history)
     if report.errors:
         lines += ["", "failures", *([] if report.rule is None else [f"  {report.rule}"])]
         lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
@@ -137,6 +141,14 @@ def _trusts(models: Mapping[str, Learned]) -> Iterator[str]:
             f"  Predicted by models fitted to other trials: {max(learned.trust.explained, 0):.0%} of the variance"
             f" explained, {learned.trust.coverage_95:.0%} of the values inside 95 % intervals."
         )
+
+
+def _history(history: HistoryReport) -> Iterator[str]:
+    """What became of what each earlier study said."""
+    yield from ("", "what became of earlier studies", f"  {history.verdict}")
+    for study in history.studies[:_MAX_LINES]:
+        yield f"  {study.name}: {study.summary}"
+        yield from (f"    {belief.verdict}: {belief}" for belief in study.beliefs[:_MAX_BELIEFS])
 
 
 def _why(explanation: Explanation) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -92,3 +93,12 @@ def test_a_missing_addtree_is_named() -> None:
     assert done.stderr.splitlines()[-1] == (
         "ImportError: AddTreeSampler needs the package addtree; run pip install 'addtree[optuna]'"
     )
+
+
+def test_the_readme_describes_every_argument() -> None:
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    arguments = list(inspect.signature(addtree.optuna.AddTreeSampler).parameters)
+    assert re.findall(r"^  - `(\w+)`:", text, re.MULTILINE) == arguments
+    signature = re.search(r"^- `AddTreeSampler\((.*)\)`$", text, re.MULTILINE)
+    assert signature is not None
+    assert re.findall(r"(\w+)=", signature[1]) == arguments
