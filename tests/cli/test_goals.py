@@ -58,10 +58,11 @@ def test_export_has_a_column_for_each_value(monkeypatch: pytest.MonkeyPatch) -> 
     with Path("out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     forms = json.loads(Path("out.json").read_text())
-    assert list(rows[0])[:6] == ["id", "state", "error", "speed", "memory", "error"][:5] + list(rows[0])[5:6]
+    assert list(rows[0])[:6] == ["id", "state", "error", "speed", "memory", "failure"]
     for row, form in zip(rows, forms, strict=True):
-        shown = {name: float(row[name]) for name in ("speed", "memory") if row[name]}
-        assert shown == {name: value for name, value in form["values"].items() if name != "error"}
+        shown = {name: float(row[name]) for name in ("error", "speed", "memory") if row[name]}
+        assert shown == form["values"]
+        assert row["failure"] == (form["error"] or "")
 
 
 @pytest.mark.usefixtures("_study")

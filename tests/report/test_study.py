@@ -104,6 +104,13 @@ def test_a_trial_that_does_not_fit_the_space_counts_as_failed() -> None:
     assert report.learned is not None
 
 
+def test_an_infinite_value_counts_as_failed() -> None:
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_int("k", 0, 1) + float("inf"), n_trials=1)
+    report = build_study(study)
+    assert [(trial.state, trial.error) for trial in report.trials] == [("failed", "its value is infinite")]
+
+
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     Path("task.py").write_text(
@@ -157,6 +164,7 @@ def predicted(study: optuna.Study, noise: float | None = None) -> float:
     assert report.best is not None
     assert report.best.id == 7
     assert report.learned is not None
+    assert report.learned.best is not None
     return report.learned.best.predicted
 
 

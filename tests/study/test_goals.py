@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import optuna
@@ -112,10 +113,23 @@ def test_noise_is_kept_by_name_and_reaches_the_sampler() -> None:
     sampler = load_study(storage, "s").sampler
     assert isinstance(sampler, AddTreeSampler)
     assert sampler._settings.noise == {1: 0.2}
-    with pytest.raises(OptionError, match="is for one value"):
+    with pytest.raises(OptionError, match="is for one objective"):
         load_study(storage, "s", noise=0.1)
     with pytest.raises(OptionError, match="'memory' is a constraint, whose noise is learned"):
         open_study(storage, "t", SPACE, goals=Goals.read({"e": "min"}, {"memory": 1.0}, noise={"memory": 0.1}))
+
+
+def test_constraints_that_were_not_declared_need_not_be_told() -> None:
+    """An objective of the user may set constraints of Optuna, which a person cannot tell."""
+    study = open_study(InMemoryStorage(), "s", SPACE, seed=0)
+    trial = study.ask()
+    trial.set_constraint("c", 1.0)
+    study.tell(trial, trial.suggest_float("x", 0, 1))
+    load_study(study._storage, "s", noise=0.1)
+    assert goals_of(study).noise == {"value": 0.1}
+    study.ask()
+    tell_trial(study, 1, Result(0.5, 0.1))
+    assert [trial.value for trial in study.trials][1:] == [0.5]
 
 
 def test_options_of_a_command_must_fit_the_goals() -> None:
@@ -149,7 +163,12 @@ def test_constraints_of_other_studies() -> None:
     distributions: dict[str, optuna.distributions.BaseDistribution] = {
         "x": optuna.distributions.FloatDistribution(0, 1)
     }
-    for attrs in ({"constraints": [0.5]}, {"constraints:value": -1.0}, {}):
+    attributes: list[dict[str, Any]] = [
+        {"constraints": [0.5]},
+        {"constraints:value": -1.0},
+        {"constraints": [math.inf]},
+    ]
+    for attrs in attributes:
         study.add_trial(
             optuna.create_trial(params={"x": 0.5}, distributions=distributions, value=1.0, system_attrs=attrs)
         )
@@ -158,6 +177,7 @@ def test_constraints_of_other_studies() -> None:
     found = [trial_values(goals, trial) for trial in study.trials]
     assert found[0] == {"value": 1.0, "constraint 0": 0.5, "constraint value": 0.0}
     assert found[1] == {"value": 1.0, "constraint 0": 0.0, "constraint value": -1.0}
+    assert found[2] == {"value": 1.0, "constraint 0": 1e300, "constraint value": 0.0}
 
 
 def test_no_trial_no_front() -> None:

@@ -154,10 +154,10 @@ def _write_csv(values: Sequence[str], rows: list[dict[str, Any]], file: TextIO) 
     """Write one line per row.
 
     Each value has a column, and each parameter, which is empty where the parameter is not active. A parameter with the
-    name of another column is called params_NAME.
+    name of a value is called params_NAME. If a value is called "error", the reason of a failure is called "failure".
     """
     names = list(dict.fromkeys(name for row in rows for name in row["config"]))
-    heads = ["id", "state", *values, "error"]
+    heads = ["id", "state", *values, "failure" if "error" in values else "error"]
     writer = csv.writer(file)
     writer.writerow([*heads, *(f"params_{name}" if name in values else name for name in names)])
     for row in rows:

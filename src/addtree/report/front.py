@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Front:
     reference: Mapping[str, float]
     choices: tuple[ChoiceFronts, ...]
 
-    @property
+    @cached_property
     def ids(self) -> frozenset[int]:
         """The ids of the trials on the front."""
         return frozenset(trial.id for trial in self.trials)

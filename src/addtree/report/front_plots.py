@@ -91,7 +91,7 @@ def fronts(report: Report) -> go.Figure:
     for k, pair in enumerate(shown):
         part, row, column = front(report, pair), k // columns + 1, k % columns + 1
         for trace in part.data:
-            figure.add_trace(trace.update(showlegend=bool(trace.showlegend) and k == 0), row, column)
+            figure.add_trace(trace.update(showlegend=trace.showlegend is not False and k == 0), row, column)
         figure.update_xaxes(part.layout.xaxis.to_plotly_json(), row=row, col=column)
         figure.update_yaxes(part.layout.yaxis.to_plotly_json(), row=row, col=column)
     figure.update_layout(width=_PANEL_WIDTH * columns, height=_PANEL_HEIGHT * rows)

@@ -45,14 +45,11 @@ def learned_sections(report: Report, embed: Embed) -> Iterator[Section]:
     if not models:
         return
     is_choice = {name: isinstance(domain, Choice) for name, domain in report.space.variables.items()}
-    several = next(iter(models.values())).curves
-    parameters = [name for name in several if not is_choice[name]]
-    choices = [name for name, curve in several.items() if is_choice[name] and len(curve.mean) > 1]
-    yield Section(
-        "trust",
-        "Can the models be trusted?" if len(models) > 1 else "Can the model be trusted?",
-        _trusts(models, embed),
-    )
+    curves = next(iter(models.values())).curves  # All models have the same parameters.
+    parameters = [name for name in curves if not is_choice[name]]
+    choices = [name for name, curve in curves.items() if is_choice[name] and len(curve.mean) > 1]
+    model = "model" if len(models) == 1 else "models"
+    yield Section("trust", f"Can the {model} be trusted?", _trusts(models, embed))
     if report.learned is not None and report.learned.optima:
         yield Section("optima", "How good can each branch get?", _optima(report.learned.optima, embed))
     if report.learned is not None and report.learned.best is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -66,6 +67,8 @@ def _record(trial: FrozenTrial, translation: Declared | Inferred, space: Space, 
             state, error = "failed", str(problem)
         if values is None and state == "done":
             state, error = "failed", "its stored value is lost"
+        elif not all(map(math.isfinite, (values or {}).values())):
+            state, error, values = "failed", "its value is infinite", None
     seconds = trial.duration.total_seconds() if trial.duration is not None else None
     message = None if error is None else str(error)
     return Record(trial.number, config, state, error=message, seconds=seconds, values=values or {}, stds=stds or {})

@@ -30,7 +30,7 @@ _GOALS = "addtree:goals"  # user attribute of a study: its named objectives and 
 _VALUES = "addtree:values"  # user attribute of a trial: by name, the values of its constraints
 _CONSTRAINT = "constraints:"  # prefix of the system attributes in which Optuna stores the constraints of a trial
 _PREFIX = "constraint "  # prefix of the name of a constraint that has only a number, or the name of an objective
-_LARGEST = 1e300  # A constraint that is violated by more than this is stored as this.
+_LARGEST = 1e300  # Constraints beyond this, positive or negative, count as this: sums of larger ones overflow.
 
 
 # ---------------------------------------------------------------------- what a study looks for
@@ -42,11 +42,11 @@ def with_options(goals: Goals, *, maximize: bool, noise: float | None) -> Goals:
         raise OptionError(
             "--maximize is for an objective without a name; leave it out, and write 'max' in `objectives` of the file"
         )
-    if noise is not None and not goals.is_single:
-        raise OptionError(f"--noise {noise:g} is for one value; declare noise = {{name: sd}} in the file instead")
+    if noise is not None and len(goals.objectives) > 1:
+        raise OptionError(f"--noise {noise:g} is for one objective; declare noise = {{name: sd}} in the file instead")
     if maximize:
         goals = replace(goals, objectives=(Objective(VALUE, True),))
-    return goals if noise is None else replace(goals, noise={goals.names[0]: noise})
+    return goals if noise is None else replace(goals, noise={**goals.noise, goals.names[0]: noise})
 
 
 def directions(goals: Goals) -> list[StudyDirection]:
@@ -86,7 +86,7 @@ def check_same_goals(study: optuna.Study, goals: Goals) -> None:
 
 
 def study_goals(study: optuna.Study, trials: Sequence[FrozenTrial]) -> Goals:
-    """The goals of any study: those that were declared, or else those that its directions and its trials show."""
+    """The goals of any study: those that were declared, or else its directions and the constraints of these trials."""
     stored = _stored(study)
     if stored is not None:
         return stored
@@ -154,7 +154,7 @@ def constraint_attrs(goals: Goals, values: Mapping[str, float]) -> tuple[dict[st
             numbers[f"{name} (upper)" if both else name] = told - constraint.high
         if math.isfinite(constraint.low):
             numbers[f"{name} (lower)" if both else name] = constraint.low - told
-    system = {f"{_CONSTRAINT}{name}": min(max(n, -_LARGEST), _LARGEST) for name, n in numbers.items()}
+    system = {f"{_CONSTRAINT}{name}": _bounded(number) for name, number in numbers.items()}
     return {_VALUES: {c.name: values[c.name] for c in goals.constraints}}, system
 
 
@@ -182,8 +182,12 @@ def trial_values(goals: Goals, trial: FrozenTrial) -> dict[str, float] | None:
         if not is_number(value):
             shown = trial.constraints.get(name, trial.constraints.get(name.removeprefix(_PREFIX), 0.0))
             value = constraint.high + shown if math.isfinite(constraint.high) else constraint.low - shown
-        found[name] = as_float(value)
+        found[name] = _bounded(as_float(value))
     return found
+
+
+def _bounded(number: float) -> float:
+    return min(max(number, -_LARGEST), _LARGEST)
 
 
 def pareto(trials: Sequence[FrozenTrial], sought: Sequence[StudyDirection]) -> list[FrozenTrial]:

@@ -41,7 +41,7 @@ def untold(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 def tell_trial(study: optuna.Study, number: int, result: Result) -> None:
     """Store the result of a suggested trial; a StudyError if it does not wait for one."""
     trial = _waiting(study, number, "tell")
-    goals = study_goals(study, study.get_trials(deepcopy=False))
+    goals = study_goals(study, ())  # the constraints that were declared
     values = _read(goals, result)
     try:
         if values is None:
@@ -63,7 +63,7 @@ def add_trial(study: optuna.Study, config: Config, result: Result) -> None:
             f"study {study.study_name!r} has no declared space that could hold a configuration; "
             "add the trial in Python with study.add_trial of Optuna"
         )
-    params, goals = space.validate(config), study_goals(study, study.get_trials(deepcopy=False))
+    params, goals = space.validate(config), study_goals(study, ())
     values = _read(goals, result)
     user_attrs, system_attrs = ({}, {}) if values is None else constraint_attrs(goals, values)
     exact = all(abs(value) <= MAX_EXACT for value in params.values() if is_whole(value))

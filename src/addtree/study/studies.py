@@ -114,7 +114,7 @@ def load_study(storage: BaseStorage, name: str | None, *, noise: float | None = 
     Specification(noise=noise)  # raises if the noise is impossible
     study = find_study(storage, name)
     if noise is not None:
-        goals = study_goals(study, study.get_trials(deepcopy=False))
+        goals = study_goals(study, ())
         _store_noise(study, with_options(goals, maximize=False, noise=noise).noise)
     initial, seed = json.loads(study.user_attrs.get(_INITIAL, "[]")), _stored_seed(study)
     study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_sampler_noise(study), initial=initial)
