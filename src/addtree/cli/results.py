@@ -60,8 +60,8 @@ def best(
     if as_json:
         print(json.dumps({"id": trial.number, "value": trial.value, "config": trial.params}))
         return
-    print(f"value  {trial.value:.10g}  (trial {trial.number})")
-    width = max(map(len, trial.params), default=0)
+    width = max(map(len, ("value", *trial.params)))
+    print(f"{'value':<{width}}  {trial.value:.10g}  (trial {trial.number})")
     for name, value in trial.params.items():
         print(f"{name:<{width}}  {value!r}")
 
