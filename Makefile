@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
 BENCH_READY := $(VENV)/.bench-ready
 GPYOPT := $(VENV)/gpyopt
+DATA := $(or $(ADDTREE_DATA),$(abspath build/data))
 LINTED := src tests benchmarks examples docs hub tools
 
 # One BLAS thread: the matrices are small, and timings stay comparable.
@@ -29,11 +30,24 @@ test-slow: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
 	$(BIN)/python -m pytest -m slow
 
-# Every test. Installs what they need, and says in the summary at the end what this machine does not allow.
-# MNIST and the benchmark's tables are not downloaded: set ADDTREE_DATA, and see benchmarks/README.md.
-test-all: $(BENCH_READY) programs $(GPYOPT)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,paper,bench,docs]'
-	ADDTREE_GPYOPT_PYTHON=$(abspath $(GPYOPT))/bin/python $(BIN)/python -m pytest -m ''
+# Every test, with everything that one of them needs. It fails if one is skipped, and the summary says which and why.
+test-all: $(BENCH_READY) programs $(GPYOPT)/.ready $(DATA)/yahpo $(DATA)/mnist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,dask,paper,bench,docs]'
+	ADDTREE_DATA=$(DATA) ADDTREE_GPYOPT_PYTHON=$(abspath $(GPYOPT))/bin/python \
+	$(BIN)/python -m pytest -m '' --skip-nothing
+
+# The surrogates of the benchmark.
+$(DATA)/yahpo:
+	rm -rf $@.part
+	git clone --quiet --depth 1 --filter=blob:none --sparse https://github.com/slds-lmu/yahpo_data $@.part
+	git -C $@.part sparse-checkout set iaml_super rbv2_super rbv2_svm rbv2_xgboost
+	mv $@.part $@
+
+$(DATA)/mnist:
+	rm -rf $@.part && mkdir -p $@.part
+	cd $@.part && for name in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do \
+	curl --fail --silent --show-error --remote-name https://ossci-datasets.s3.amazonaws.com/mnist/$$name-ubyte.gz || exit 1; done
+	mv $@.part $@
 
 # Kills, restarts, outages and full disks, and an account at the end. A minute: make soak SOAK='--trials 200'
 soak: $(READY) programs

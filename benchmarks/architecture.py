@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree.problems import Problem
+from addtree.problems import Problem, goldstein
 from addtree.space.parameters import Parameter
-from benchmarks.task import MissingDataError, Task
+from benchmarks.task import MissingDataError, MultiTask, Task, Values
 
 UNITS = (8, 16, 32, 64, 128, 256)
 ACTIVATIONS = ("ReLU", "SELU", "ISRLU")
@@ -59,22 +59,73 @@ def sb_arch_opt(name: str) -> Task:
 
     SBArchOpt finds the constants of some problems by a search, so that values differ by 1e-7 between machines.
     """
+    problem, tree = _with_tree(name)
+    return Task(name, tree.space, lambda config: float(_evaluate(problem, tree.columns, config)["F"].item()), None)
+
+
+def several_objectives(name: str) -> MultiTask:
+    """The same with two objectives, f1 and f2, and with constraints g1, g2, ... that are kept if they are at most 0."""
+    if name in SPACES:
+        problem, (space, columns) = _load(name), SPACES[name]()
+    else:
+        problem, tree = _with_tree(name)
+        space, columns = tree.space, tree.columns
+
+    def evaluate(config: Mapping[str, Any]) -> Values:
+        found = _evaluate(problem, columns, config)
+        f, g = found["F"].reshape(-1), found.get("G", np.empty(0)).reshape(-1)
+        return {f"f{k + 1}": float(v) for k, v in enumerate(f)} | {f"g{k + 1}": float(v) for k, v in enumerate(g)}
+
+    limits = {f"g{k + 1}": 0.0 for k in range(problem.n_ieq_constr)}
+    return MultiTask(space, evaluate, ("f1", "f2"), limits)
+
+
+def _goldstein() -> tuple[Space, dict[str, int]]:
+    """The space of `MOHierarchicalGoldstein`, and the column of each variable."""
+    names = ("x1", "x2", "x3", "x4", "x5", "z1", "z2", "z3", "z4", "w1", "w2")
+    return goldstein().space, {name: j for j, name in enumerate(names)}
+
+
+def _rosenbrock() -> tuple[Space, dict[str, int]]:
+    """The same of `MOHierarchicalRosenbrock`. Its second constraint reads variables that the objectives do not."""
+    odd, even, bit = Real(-1, 0.5), Real(0, 1.5), Integer(0, 1)
+    first: dict[str, Any] = {"x3": odd, "x4": even}
+    second: dict[str, Any] = {"x5": odd, "x6": even, "z3": Integer(0, 2)}
+    third: dict[str, Any] = {"x7": odd, "x8": even}
+    one = Choice({0: Space(first), 1: Space(first | second | third)})
+    other = Choice({0: Space(first | third), 1: Space(second | third)})
+    space = Space(x1=odd, x2=even, z1=bit, z2=bit, w1=Choice({0: Space({"w2.0": one}), 1: Space({"w2.1": other})}))
+    names = (*(f"x{k}" for k in range(1, 9)), "z1", "z2", "z3", "w1")
+    return space, {name: j for j, name in enumerate(names)} | {"w2.0": 12, "w2.1": 12}
+
+
+SPACES = {"MOHierarchicalGoldstein": _goldstein, "MOHierarchicalRosenbrock": _rosenbrock}
+
+
+def _load(name: str) -> Any:
+    """A problem of SBArchOpt."""
     require("sb_arch_opt", "sb-arch-opt", name)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # building prints progress
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from sb_arch_opt.problems import hierarchical
 
-        problem = getattr(hierarchical, name)()
-        table, active = problem.design_space.all_discrete_x
-    tree = _Tree(problem, table, active)
+        return getattr(hierarchical, name)()
 
-    def objective(config: Mapping[str, Any]) -> float:
-        row = np.zeros(problem.n_var)
-        for key, value in config.items():
-            row[tree.columns[key]] = value
-        return float(problem.evaluate(row[None], return_as_dictionary=True)["F"].item())
 
-    return Task(name, tree.space, objective, None)
+def _with_tree(name: str) -> tuple[Any, _Tree]:
+    """A problem of SBArchOpt and its tree of choices."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # building prints progress
+        warnings.simplefilter("ignore")
+        problem = _load(name)
+        return problem, _Tree(problem, *problem.design_space.all_discrete_x)
+
+
+def _evaluate(problem: Any, columns: Mapping[str, int], config: Mapping[str, Any]) -> Any:
+    """The objectives F and constraints G of a configuration; SBArchOpt ignores what is inactive."""
+    row = np.zeros(problem.n_var)
+    for key, value in config.items():
+        row[columns[key]] = value
+    return problem.evaluate(row[None], return_as_dictionary=True)
 
 
 class _Tree:

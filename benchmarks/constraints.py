@@ -13,17 +13,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-import addtree as at
 from addtree._types import Array
 from benchmarks import noise, regret, several
 from benchmarks.paired import holm
-from benchmarks.several import GP, MARKS, NOW, TPE, Evaluate
-from benchmarks.task import MissingDataError
+from benchmarks.several import GP, MARKS, NOW, TPE
+from benchmarks.task import MissingDataError, MultiTask
 
 SAMPLE = 500  # Random configurations from which the limit is computed.
 SHARES = {  # The share of random configurations that keep the limit; keys end with the objective and the limited value.
@@ -38,26 +38,25 @@ PROBLEMS = {"-".join(key): share for key, share in SHARES.items()}
 
 
 @cache
-def problem(name: str) -> tuple[at.Space, Evaluate, str, dict[str, float], float]:
-    """The space of a problem, its values, its objective, its limit, and the unit of regret."""
+def problem(name: str) -> tuple[MultiTask, float]:
+    """A problem by its name, and the unit of its regret."""
     scenario, instance, objective, limited = name.split("-")
-    space, evaluate = several.surrogate(scenario, instance, (objective, limited))
-    rng = np.random.default_rng(0)
-    values = [evaluate(space.sample(rng)) for _ in range(SAMPLE)]
+    found = several.surrogate(scenario, instance, (objective, limited))
+    values = several.sample(found, SAMPLE)
     limit = float(np.quantile([each[limited] for each in values], PROBLEMS[name]))
-    feasible = [each[objective] for each in values if each[limited] <= limit]
-    unit = float(np.median(feasible) - np.min(feasible))
-    return space, evaluate, objective, {limited: limit}, unit
+    found = replace(found, objectives=(objective,), limits={limited: limit})
+    feasible = [each[objective] for each in values if found.is_feasible(each)]
+    return found, float(np.median(feasible) - np.min(feasible))
 
 
 def run_problem(name: str, method: str, seed: int, budget: int) -> list[float]:
     """The least feasible value after each evaluation of a run; infinite before the first."""
-    space, evaluate, objective, limits, _ = problem(name)
+    found, _ = problem(name)
     best = np.inf
     out = []
-    for values in several.run(method, space, evaluate, (objective,), limits, seed, budget):
-        if all(values[limited] <= limit for limited, limit in limits.items()):
-            best = min(best, values[objective])
+    for values in several.run(method, found, seed, budget):
+        if found.is_feasible(values):
+            best = min(best, values[found.objectives[0]])
         out.append(best)
     return out
 
@@ -117,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     units = {}
     for name in given.problems:
         try:
-            units[name] = problem(name)[-1]
+            units[name] = problem(name)[1]
         except MissingDataError as error:
             print(f"left out: {error}", file=sys.stderr)
     methods = several.methods(given.peers)

@@ -10,6 +10,7 @@ evaluations, the regret of each method over that of addtree without a history:
     +random           earlier studies made by random search instead of addtree
     optuna-tpe        TPE, which cannot use them
     optuna-tpe+best   TPE with the best configuration of each enqueued
+    smac+best         SMAC with the best configuration of each as its initial design
 
 The regret is the distance to the best value that any run found, divided by the mean regret of random search after 100
 evaluations, and averaged over seeds and targets. Data sets that random search solves are left out. The data sets are in
@@ -37,8 +38,12 @@ from addtree._types import Array
 from benchmarks import yahpo
 
 SCENARIOS = {"rbv2_super": "mmce", "rbv2_xgboost": "logloss", "rbv2_svm": "mmce"}  # With the objective of each.
-METHODS = ("addtree", "addtree+history", "+shuffled", "+negated", "+random", "optuna-tpe", "optuna-tpe+best")
+METHODS = (
+    *("addtree", "addtree+history", "+shuffled", "+negated", "+random"),
+    *("optuna-tpe", "optuna-tpe+best", "smac+best"),
+)
 BASELINE = "addtree"  # The method without a history.
+WITH_HISTORY = frozenset(METHODS) - {BASELINE, "optuna-tpe"}
 MARKS = (1, 3, 5, 10, 20, 30, 40, 50, 60, 80, 100)  # Numbers of evaluations that are printed.
 POOL = 16  # Data sets of one part.
 TARGETS = 8  # Data sets of a part that are targets; earlier studies may be of all others.
@@ -76,9 +81,8 @@ def problem(scenario: str, name: str) -> tuple[Space, Any]:
     return yahpo.problem(scenario, name, SCENARIOS[scenario])
 
 
-@cache
-def earlier_study(scenario: str, name: str, *, random: bool) -> Pairs:
-    """The trials of a run on a data set."""
+def earlier_study(scenario: str, name: str, random: bool) -> Pairs:
+    """The trials of a run on a data set, by addtree or by random search."""
     space, objective = problem(scenario, name)
     rng = np.random.default_rng(1000)
     optimizer = Optimizer(space, seed=1000)
@@ -91,12 +95,22 @@ def earlier_study(scenario: str, name: str, *, random: bool) -> Pairs:
     return pairs
 
 
-def history(run: Run) -> list[Pairs]:
-    """The earlier studies of a run."""
+def earlier_keys(run: Run) -> list[tuple[str, str, bool]]:
+    """The arguments of `earlier_study` for the earlier studies of a run."""
+    if run.method not in WITH_HISTORY:
+        return []
     others = [name for name in run.pool if name != run.target]
-    rng = np.random.default_rng([run.seed, *run.target.encode()])
-    chosen = rng.choice(others, size=N_HISTORIES, replace=False)
-    studies = [earlier_study(run.scenario, str(name), random=run.method == "+random") for name in chosen]
+    chosen = _rng(run).choice(others, size=N_HISTORIES, replace=False)
+    return [(run.scenario, str(name), run.method == "+random") for name in chosen]
+
+
+def _rng(run: Run) -> np.random.Generator:
+    return np.random.default_rng([run.seed, *run.target.encode()])
+
+
+def spoiled(run: Run, studies: list[Pairs]) -> list[Pairs]:
+    """The earlier studies of a run as its method gets them."""
+    rng = _rng(run)
     if run.method == "+negated":
         return [[(config, -value) for config, value in study] for study in studies]
     if run.method == "+shuffled":
@@ -107,30 +121,40 @@ def history(run: Run) -> list[Pairs]:
     return studies
 
 
-def evaluate(run: Run) -> Array:
-    """The best value after each evaluation of a run."""
+def evaluate(run: Run, studies: list[Pairs]) -> Array:
+    """The best value after each evaluation of a run with these earlier studies."""
     space, objective = problem(run.scenario, run.target)
     if run.method == "random":
         rng = np.random.default_rng(run.seed)
         return np.minimum.accumulate([objective(space.sample(rng)) for _ in range(run.budget)])
     values: list[float] = []
-    if run.method.startswith("optuna"):
-        from benchmarks.peers import optuna_peers  # needs Optuna, which the other methods do not
-
-        study = optuna_peers.tpe(space, run.seed)
-        for pairs in history(run) if run.method.endswith("best") else ():
-            study.enqueue(min(pairs, key=lambda pair: pair[1])[0])
+    if run.method.startswith(("optuna", "smac")):
+        peer = _peer(run, space, [min(pairs, key=lambda pair: pair[1])[0] for pairs in studies])
         for _ in range(run.budget):
-            config = study.ask()
+            config = peer.ask()
             values.append(objective(config))
-            study.tell(config, values[-1])
+            peer.tell(config, values[-1])
         return np.minimum.accumulate(values)
-    optimizer = Optimizer(space, seed=run.seed, history=() if run.method == BASELINE else history(run))
+    optimizer = Optimizer(space, seed=run.seed, history=spoiled(run, studies))
     for _ in range(run.budget):
         trial = optimizer.ask()
         values.append(objective(trial.config))
         optimizer.tell(trial, values[-1])
     return np.minimum.accumulate(values)
+
+
+def _peer(run: Run, space: Space, best: list[dict[str, Any]]) -> Any:
+    """Another optimizer, with the best configurations of the earlier studies."""
+    if run.method.startswith("smac"):
+        from addtree.paper.baselines.smac import Smac  # needs SMAC, which the other methods do not
+
+        return Smac(space, run.seed, budget=run.budget, initial=best)
+    from benchmarks.peers import optuna_peers  # needs Optuna
+
+    study = optuna_peers.tpe(space, run.seed)
+    for config in best:
+        study.enqueue(config)
+    return study
 
 
 # ---------------------------------------------------------------------- the table
@@ -175,29 +199,32 @@ def normalised(results: Mapping[Run, Array], budget: int) -> dict[Run, Array]:
 # ---------------------------------------------------------------------- time
 
 
-def speed(studies: int = 20, trials: int = 200, own: int = 100) -> None:
-    """Print the seconds of the start and of a suggestion with a large history."""
+def speed(studies: int = 20, trials: int = 200, own: int = 100, last: int = 10) -> None:
+    """Print the CPU time of the start and of suggestions, in a run with a large history and in one without."""
     space, _ = problem("rbv2_super", data_sets("rbv2_super", 0)[0])
     rng = np.random.default_rng(0)
 
-    def made(n: int) -> Pairs:
-        configs = [space.sample(rng) for _ in range(n)]
-        values = np.nansum(space.encoding.encode(configs) ** 2, axis=1) + rng.normal(size=n)
-        return list(zip(configs, values.tolist(), strict=True))
+    def value(config: dict[str, Any]) -> float:
+        return float(np.nansum(space.encoding.encode([config]) ** 2) + 0.1 * rng.normal())
 
-    earlier = [made(trials) for _ in range(studies)]
-    begin = time.process_time()
-    optimizer = Optimizer(space, seed=0, history=earlier)
-    print(f"start with {studies} studies of {trials} trials: {time.process_time() - begin:.2f} s")
-    for config, value in made(own):
-        optimizer.tell(config, value)
-    seconds = []
-    for _ in range(10):
+    def study() -> Pairs:
+        configs = [space.sample(rng) for _ in range(trials)]
+        return [(config, value(config)) for config in configs]
+
+    earlier = [study() for _ in range(studies)]
+    for given in (earlier, []):
         begin = time.process_time()
-        trial = optimizer.ask()
-        seconds.append(time.process_time() - begin)
-        optimizer.tell(trial, float(rng.normal()))
-    print(f"suggestion with {own} own trials: mean {1e3 * np.mean(seconds):.0f} ms, most {1e3 * max(seconds):.0f} ms")
+        optimizer = Optimizer(space, seed=0, history=given)
+        print(f"{len(given)} earlier studies of {trials} trials: start {time.process_time() - begin:.2f} s")
+        seconds = []
+        for _ in range(own + last):
+            begin = time.process_time()
+            trial = optimizer.ask()
+            seconds.append(time.process_time() - begin)
+            optimizer.tell(trial, value(trial.config))
+        after = np.array(seconds[own:])
+        print(f"  a suggestion after {own} own trials: {1e3 * after.mean():.0f} ms, at most {1e3 * after.max():.0f} ms")
+        print(f"  the slowest of all {own + last} suggestions: {1e3 * max(seconds):.0f} ms")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -223,8 +250,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             runs += [
                 Run(scenario, target, seed, m, given.budget, pool) for seed, m in product(range(given.seeds), methods)
             ]
+    keys = [earlier_keys(run) for run in runs]
+    needed = list(dict.fromkeys(key for own in keys for key in own))
     with one_thread_each(), ProcessPoolExecutor(given.jobs) as executor:
-        results = dict(zip(runs, executor.map(evaluate, runs), strict=True))
+        made = dict(zip(needed, executor.map(earlier_study, *zip(*needed, strict=True)), strict=True))
+        studies = [[made[key] for key in own] for own in keys]
+        results = dict(zip(runs, executor.map(evaluate, runs, studies), strict=True))
     print("\n".join(table(results, given.budget)))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -104,7 +105,10 @@ class Native:
         return self._trial.config
 
     def tell(self, config: Mapping[str, Any], value: float) -> None:
-        self._optimizer.tell(self._trial, value)
+        if math.isnan(value):
+            self._optimizer.tell(self._trial, failed=True)
+        else:
+            self._optimizer.tell(self._trial, value)
 
     def recommend(self) -> dict[str, Any]:
         return self._optimizer.recommend().config

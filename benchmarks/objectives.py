@@ -1,10 +1,11 @@
 """Two objectives at once: `python -m benchmarks.objectives`.
 
-Each problem is a pair: the error of a surrogate with the time, memory or number of features, and the compression of
-FC3, error against size. Results are hypervolumes after 50 and 100 evaluations. Each objective is scaled so that the
-least value of any run is 0 and the median of 500 random configurations is 1, which is the reference point: the largest
-possible hypervolume is 1. A line shows a method on a problem: mean and 95 % bootstrap interval over seeds, and Holm's p
-of Wilcoxon's test against addtree. What is missing is reported and left out.
+The problems are the error of a surrogate against its time, memory or number of features, conditional problems of
+SBArchOpt, some of them with constraints, and the compression of FC3, error against size. Results are hypervolumes after
+50 and 100 evaluations. Each objective is scaled so that the least value of any run is 0 and the median of 500 random
+configurations is 1, which is the reference point: the largest possible hypervolume is 1. Only what is feasible counts.
+A line shows a method on a problem: mean and 95 % bootstrap interval over seeds, and Holm's p of Wilcoxon's test against
+addtree. What is missing is reported and left out.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from typing import Any
 
 import numpy as np
 
-import addtree as at
 from addtree._types import Array
 from addtree.search.hypervolume import hypervolumes
-from benchmarks import noise, regret, several
+from benchmarks import architecture, noise, regret, several
 from benchmarks.paired import holm
-from benchmarks.several import GP, MARKS, NOW, NSGA, TPE, Evaluate, Values
-from benchmarks.task import MissingDataError
+from benchmarks.several import GP, MARKS, NOW, NSGA, TPE
+from benchmarks.task import MissingDataError, MultiTask, Values
 
 SAMPLE = 500  # Random configurations whose medians are the reference point.
 PAIRS = (
@@ -37,16 +37,18 @@ PAIRS = (
     ("rbv2_svm", "1220", "mmce", "timetrain"),
 )
 FC3 = "FC3 compression"
-PROBLEMS = (*("-".join(pair) for pair in PAIRS), FC3)
+ARCHITECTURE = ("HierZDT1Small", "HierZDT1", "MOHierarchicalGoldstein", "MOHierarchicalRosenbrock")  # of SBArchOpt
+PROBLEMS = (*("-".join(pair) for pair in PAIRS), *ARCHITECTURE, FC3)
 
 
 @cache
-def problem(name: str) -> tuple[at.Space, Evaluate, tuple[str, str]]:
-    """The space of a problem, its values, and the names of its objectives; MissingDataError without its data."""
+def problem(name: str) -> MultiTask:
+    """A problem by its name; MissingDataError without its data or library."""
+    if name in ARCHITECTURE:
+        return architecture.several_objectives(name)
     if name != FC3:
         scenario, instance, *targets = name.split("-")
-        space, evaluate = several.surrogate(scenario, instance, targets)
-        return space, evaluate, (targets[0], targets[1])
+        return several.surrogate(scenario, instance, targets)
     from addtree.paper.compression import two_choices
     from addtree.paper.experiments import compressor
 
@@ -55,26 +57,29 @@ def problem(name: str) -> tuple[at.Space, Evaluate, tuple[str, str]]:
         raise MissingDataError(f"{FC3}: there is no folder mnist in ADDTREE_DATA")
     compress: Any = compressor(Path("build/paper"), Path(data))
 
-    def evaluate_fc3(config: Mapping[str, Any]) -> Values:
+    def evaluate(config: Mapping[str, Any]) -> Values:
         error, size = compress.parts(config)
         return {"log error": float(np.log10(max(error, 1e-6))), "size": size}
 
-    return two_choices(), evaluate_fc3, ("log error", "size")
+    return MultiTask(two_choices(), evaluate, ("log error", "size"))
+
+
+def losses(task: MultiTask, told: Sequence[Values]) -> Array:
+    """The objectives of evaluations (n x K), infinite where they are not feasible."""
+    return np.array(
+        [[v[name] if task.is_feasible(v) else np.inf for name in task.objectives] for v in told], dtype=float
+    )
 
 
 def run_problem(name: str, method: str, seed: int, budget: int) -> Array:
-    """The objectives of a run (budget x 2)."""
-    space, evaluate, objectives = problem(name)
-    told = several.run(method, space, evaluate, objectives, {}, seed, budget)
-    return np.array([[values[objective] for objective in objectives] for values in told])
+    """The objectives of a run (budget x K)."""
+    return losses(problem(name), several.run(method, problem(name), seed, budget))
 
 
 def medians(name: str) -> Array:
-    """The median of each objective over random configurations."""
-    space, evaluate, objectives = problem(name)
-    rng = np.random.default_rng(0)
-    values = [evaluate(space.sample(rng)) for _ in range(SAMPLE)]
-    return np.array([np.median([each[objective] for each in values]) for objective in objectives])
+    """The median of each objective over feasible random configurations."""
+    values = losses(problem(name), several.sample(problem(name), SAMPLE))
+    return np.asarray(np.median(values[np.isfinite(values[:, 0])], axis=0))
 
 
 def scaled_hypervolumes(runs: Mapping[tuple[Any, ...], Array], middle: Array) -> dict[tuple[Any, ...], Array]:

@@ -2,7 +2,7 @@
 
 It uses only the public interface of addtree, so that `benchmarks.noise` can run it on earlier commits. The first line
 of the input is {"space": ..., "seed": ...}. Then "ask" and "recommend" are answered by a configuration, and a number is
-the value of the configuration that was asked for last.
+the value of the configuration that was asked for last; "nan" says that its evaluation failed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ def main() -> None:
             print(json.dumps(trial.config), flush=True)
         elif command == "recommend":
             print(json.dumps(optimizer.recommend().config), flush=True)
+        elif trial is not None and command == "nan":
+            optimizer.tell(trial, failed=True)
         elif trial is not None:
             optimizer.tell(trial, float(command))
 

@@ -5,7 +5,7 @@
 All trials of a round are suggested before the first of them is evaluated. `ask` are rounds of `Optimizer.ask`,
 `sampler` are rounds of running trials of AddTreeSampler, as that many workers ask for them, and `TPE` the same of
 Optuna's TPESampler with `constant_liar`. Prints mean regret at the end of each round, in units of the regret of random
-search at 100 evaluations, over tasks and seeds.
+search at 100 evaluations, over tasks and seeds, and the standard error of the last one over seeds.
 """
 
 from __future__ import annotations
@@ -80,20 +80,20 @@ def report(found: Mapping[tuple[str, str, int], list[float]], size: int, budget:
     """Print the table."""
     methods, names, seeds = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
     marks = range(min(size, budget), budget + 1, size)
-    regret: dict[Any, Any] = {method: [] for method in methods}
+    found_by: dict[str, list[Any]] = {method: [] for method in methods}
     for task in names:
         least = min([tasks.reference(task) or np.inf, *(v[-1] for (_, t, _), v in found.items() if t == task)])
         unit = np.mean([found["random", task, seed][min(_RANDOM, budget) - 1] - least for seed in seeds])
         for method in methods:
-            curves = np.array([found[method, task, seed] for seed in seeds]) - least
-            regret[method].append(np.mean(curves, axis=0) / unit)
-    end = np.mean(regret[_ONE_BY_ONE], axis=0)[budget - 1]
-    print("| method | " + " | ".join(f"at {n}" for n in marks) + " | of one by one |")
-    print("|---" * (2 + len(marks)) + "|")
-    for method in methods:
-        mean = np.mean(regret[method], axis=0)
-        row = " | ".join(f"{mean[n - 1]:.3f}" for n in marks)
-        print(f"| {method} | {row} | {mean[budget - 1] / end:.2f} |", flush=True)
+            found_by[method].append((np.array([found[method, task, seed] for seed in seeds]) - least) / unit)
+    by_seed = {method: np.mean(regrets, axis=0) for method, regrets in found_by.items()}  # seeds x budget
+    end = np.mean(by_seed[_ONE_BY_ONE][:, -1])
+    print("| method | " + " | ".join(f"at {n}" for n in marks) + " | standard error | of one by one |")
+    print("|---" * (3 + len(marks)) + "|")
+    for method, regret in by_seed.items():
+        row = " | ".join(f"{np.mean(regret[:, n - 1]):.3f}" for n in marks)
+        error = np.std(regret[:, -1], ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else np.nan
+        print(f"| {method} | {row} | {error:.3f} | {np.mean(regret[:, -1]) / end:.2f} |", flush=True)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,19 +14,27 @@ import addtree as at
 from addtree._types import Array
 from benchmarks import yahpo
 from benchmarks.regret import REPLICATES
-
-Values = dict[str, float]
-Evaluate = Callable[[Mapping[str, Any]], Values]
+from benchmarks.task import MultiTask, Values
 
 NOW, TPE, NSGA, GP = "addtree", "TPE", "NSGA-II", "GPSampler"
 MARKS = (50, 100)  # The numbers of evaluations after which results are shown.
 
 
-def surrogate(scenario: str, instance: str, targets: Sequence[str]) -> tuple[at.Space, Evaluate]:
-    """A task of YAHPO Gym with several outputs."""
+def surrogate(scenario: str, instance: str, targets: Sequence[str]) -> MultiTask:
+    """A task of YAHPO Gym with several outputs, all of them objectives."""
     parts = {target: yahpo.problem(scenario, instance, target) for target in targets}
     space = next(iter(parts.values()))[0]
-    return space, lambda config: {target: objective(config) for target, (_, objective) in parts.items()}
+
+    def evaluate(config: Mapping[str, Any]) -> Values:
+        return {target: objective(config) for target, (_, objective) in parts.items()}
+
+    return MultiTask(space, evaluate, tuple(targets))
+
+
+def sample(task: MultiTask, n: int) -> list[Values]:
+    """The values of n random configurations."""
+    rng = np.random.default_rng(0)
+    return [task.evaluate(task.space.sample(rng)) for _ in range(n)]
 
 
 def methods(peers: Sequence[str]) -> list[str]:
@@ -42,65 +50,86 @@ def methods(peers: Sequence[str]) -> list[str]:
     return found
 
 
-def run(
-    method: str,
-    space: at.Space,
-    evaluate: Evaluate,
-    objectives: Sequence[str],
-    limits: Mapping[str, float],
-    seed: int,
-    budget: int,
-) -> list[Values]:
-    """The values of a run that minimises the objectives and keeps other values within upper limits."""
-    if method != NOW:
-        return _run_peer(method, space, evaluate, objectives, limits, seed, budget)
-    names: Any = dict.fromkeys(objectives, "min")
-    optimizer = at.Optimizer(space, objectives=names, constraints=dict(limits) or None, seed=seed)
+def run(method: str, task: MultiTask, seed: int, budget: int) -> list[Values]:
+    """The values of all evaluations of a run."""
+    session = Native(task, seed) if method == NOW else Peer(method, task, seed)
     told = []
     for _ in range(budget):
-        trial = optimizer.ask()
-        values = evaluate(trial.config)
+        values = task.evaluate(session.ask())
+        session.tell(values)
         told.append(values)
-        optimizer.tell(trial, {name: values[name] for name in (*objectives, *limits)})
     return told
 
 
-def _run_peer(
-    method: str,
-    space: at.Space,
-    evaluate: Evaluate,
-    objectives: Sequence[str],
-    limits: Mapping[str, float],
-    seed: int,
-    budget: int,
-) -> list[Values]:
-    """The same by a sampler of Optuna; the GP sampler gets the flattened space."""
-    import optuna  # Optuna may be missing
+class Native:
+    """A run of addtree."""
 
-    from addtree.paper.baselines.flat import active_part
-    from addtree.study.task import suggest_config, suggest_parameter
-    from benchmarks.peers.optuna_peers import make_sampler
+    def __init__(self, task: MultiTask, seed: int) -> None:
+        objectives: Any = dict.fromkeys(task.objectives, "min")
+        limits = dict(task.limits)
+        self._task = task
+        self._names = (*task.objectives, *limits)
+        self._optimizer = at.Optimizer(task.space, objectives=objectives, constraints=limits or None, seed=seed)
 
-    options: dict[str, Any] = {"seed": seed}
-    if method == TPE:
-        options |= {"multivariate": True, "group": True}
-    if limits:
-        options["constraints_func"] = lambda trial: json.loads(trial.user_attrs["constraints"])
-    name = {TPE: "TPESampler", NSGA: "NSGAIISampler", GP: "GPSampler"}[method]
-    study = optuna.create_study(sampler=make_sampler(name, **options), directions=["minimize"] * len(objectives))
-    told = []
-    for _ in range(budget):
-        trial = study.ask()
-        if method == GP:
-            full = {name: suggest_parameter(trial, name, domain) for name, domain in space.variables.items()}
-            config = active_part(space, full)
-        else:
-            config = suggest_config(trial, space)
-        values = evaluate(config)
-        told.append(values)
-        trial.set_user_attr("constraints", json.dumps([values[name] - limit for name, limit in limits.items()]))
-        study.tell(trial, [values[name] for name in objectives])
-    return told
+    def ask(self) -> dict[str, Any]:
+        """The next configuration."""
+        self._trial = self._optimizer.ask()
+        return self._trial.config
+
+    def tell(self, values: Values) -> None:
+        """Tell the values of the last configuration."""
+        self._optimizer.tell(self._trial, {name: values[name] for name in self._names})
+
+    def add_random(self, seed: int) -> None:
+        """Evaluate a random configuration."""
+        config = self._task.space.sample(np.random.default_rng(seed))
+        values = self._task.evaluate(config)
+        self._optimizer.tell(config, {name: values[name] for name in self._names})
+
+
+class Peer:
+    """A run of a sampler of Optuna; the GP sampler gets the flattened space."""
+
+    def __init__(self, method: str, task: MultiTask, seed: int) -> None:
+        import optuna  # Optuna may be missing
+
+        from benchmarks.peers.optuna_peers import make_sampler
+
+        options: dict[str, Any] = {"seed": seed}
+        if method == TPE:
+            options |= {"multivariate": True, "group": True}
+        if task.limits:
+            options["constraints_func"] = lambda trial: json.loads(trial.user_attrs["constraints"])
+        name = {TPE: "TPESampler", NSGA: "NSGAIISampler", GP: "GPSampler"}[method]
+        directions: Any = ["minimize"] * len(task.objectives)
+        self._study = optuna.create_study(sampler=make_sampler(name, **options), directions=directions)
+        self._task, self._flat = task, method == GP
+
+    def ask(self) -> dict[str, Any]:
+        """The next configuration."""
+        from addtree.paper.baselines.flat import active_part
+        from addtree.study.task import suggest_config, suggest_parameter
+
+        self._trial = trial = self._study.ask()
+        space = self._task.space
+        if not self._flat:
+            return suggest_config(trial, space)
+        full = {name: suggest_parameter(trial, name, domain) for name, domain in space.variables.items()}
+        return active_part(space, full)
+
+    def tell(self, values: Values) -> None:
+        """Tell the values of the last configuration."""
+        excess = [values[name] - limit for name, limit in self._task.limits.items()]
+        self._trial.set_user_attr("constraints", json.dumps(excess))
+        self._study.tell(self._trial, [values[name] for name in self._task.objectives])
+
+    def add_random(self, seed: int) -> None:
+        """Evaluate a random configuration."""
+        from optuna.samplers import RandomSampler
+
+        sampler, self._study.sampler = self._study.sampler, RandomSampler(seed=seed)
+        self.tell(self._task.evaluate(self.ask()))
+        self._study.sampler = sampler
 
 
 def interval(values: Array) -> str:

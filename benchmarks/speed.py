@@ -12,6 +12,7 @@ tell, without the time of the objective. Parts:
     observations  n = 20 .. 10,000 on iaml_super, with the peak memory of each
     vertices      trees of 7 .. 1023 vertices, 100 observations
     choices       2 .. 40 independent choices, 100 observations; and one choice of 40 options
+    objectives    a suggestion at n = 100 of iaml_super with two objectives, against one and against Optuna's GP sampler
     stages        the shares of the stages in the time of a suggestion
 """
 
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,13 +39,16 @@ from addtree.model.gp import Posterior
 from addtree.search.ascent import ascend
 from addtree.search.candidates import candidates
 from addtree.search.decomposed import maximize_sum
-from benchmarks import peers, tasks
+from benchmarks import peers, several, tasks
+from benchmarks.task import MultiTask
 
 IAML = "yahpo/iaml_super-1489-mmce"  # A real problem with four learners and 28 parameters.
 PAPER = "function/synthetic"  # The paper's function.
 # These methods are timed on the paper's function only. A number limits the suggestions that are timed; the observations
 # before them are random.
 SLOW = {"botorch-hierarchical": 2, "optuna-gp-flat": None}
+TWO = ("iaml_super", "1489", "mmce", "timetrain")  # A surrogate with two objectives.
+FEW = 3  # Suggestions of the GP sampler that are timed with two objectives, because they take seconds.
 clock = time.process_time
 LATE = 20  # The cost "at n" is the mean of this many suggestions before n.
 Objective = Callable[[Mapping[str, Any]], float]
@@ -222,6 +227,48 @@ def many_observations() -> None:
     print(f"\nfrom 250 to 2000 observations: exponent {_exponent(means, 2000, means[2000], since=250):.2f}")
 
 
+# ---------------------------------------------------------------------- several objectives
+
+
+def several_objectives(seeds: int, n: int = 100) -> None:
+    """Print the cost of a suggestion with one and with two objectives, median of the seeds."""
+    scenario, instance, *targets = TWO
+    try:
+        two = several.surrogate(scenario, instance, targets)
+    except tasks.MissingDataError as error:
+        print(f"\nleft out: {error}")
+        return
+    one = replace(two, objectives=two.objectives[:1])
+    found: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        found.setdefault("one", []).append(_late(several.Native(one, seed), one, n, LATE))
+        found.setdefault("two", []).append(_late(several.Native(two, seed), two, n, LATE))
+        if several.GP in several.methods([several.GP]):
+            found.setdefault("GP", []).append(_late(several.Peer(several.GP, two, seed), two, n, FEW))
+    ms = {key: float(np.median(values)) for key, values in found.items()}
+    print(f"\n{'-'.join(TWO)}, n = {n}, median of {seeds} seeds:")
+    print(f"one objective {ms['one']:.1f} ms, two {ms['two']:.1f} ms: {ms['two'] / ms['one']:.2f} times (wanted: 4)")
+    if "GP" in ms:
+        share = ms["two"] / ms["GP"]
+        print(f"GPSampler, flattened, {FEW} suggestions: {ms['GP']:.0f} ms; addtree / it {share:.3f} (wanted: 0.2)")
+
+
+def _late(session: several.Native | several.Peer, task: MultiTask, n: int, timed: int) -> float:
+    """Mean milliseconds of the last suggestions before n evaluations; those before them are random and told."""
+    for seed in range(n - timed):
+        session.add_random(seed)
+    seconds = 0.0
+    for _ in range(timed):
+        start = clock()
+        config = session.ask()
+        seconds += clock() - start
+        values = task.evaluate(config)
+        start = clock()
+        session.tell(values)
+        seconds += clock() - start
+    return 1e3 * seconds / timed
+
+
 # ---------------------------------------------------------------------- stages
 
 STAGES: dict[Callable[..., Any], str] = {
@@ -263,7 +310,7 @@ def stages(name: str, n: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["start", "peers", "run", "observations", "vertices", "choices", "stages"]
+    parts = ["start", "peers", "run", "observations", "vertices", "choices", "objectives", "stages"]
     peer = ["optuna-tpe", "optuna-tpe-group", "optuna-gp-flat", "botorch-hierarchical"]
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     parser.add_argument("--methods", nargs="+", default=peer, choices=list(peers.METHODS))
@@ -285,6 +332,8 @@ def main() -> None:
     if "choices" in args.parts:
         growth("independent choices", "choices", {n: n for n in (2, 5, 10, 20, 40)}, LATE)
         growth("options of one choice, as many vertices", "options", {40: 40}, LATE)
+    if "objectives" in args.parts:
+        several_objectives(args.seeds)
     if "stages" in args.parts:
         stages(PAPER, 80)
         stages(IAML, 100)

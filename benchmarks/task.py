@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from addtree import Space
@@ -30,3 +30,25 @@ class Task:
     exact: bool = False
     program: Callable[[Any], dict[str, Any]] | None = None
     noise: float = 0.0
+
+
+Values = dict[str, float]
+
+
+@dataclass(frozen=True)
+class MultiTask:
+    """A task whose evaluation gives several values.
+
+    evaluate    all values of a configuration, by name
+    objectives  the names of those that are to be minimised
+    limits      upper limits of others, by name
+    """
+
+    space: Space
+    evaluate: Callable[[Mapping[str, Any]], Values]
+    objectives: tuple[str, ...]
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    def is_feasible(self, values: Values) -> bool:
+        """Whether values keep to the limits."""
+        return all(values[name] <= limit for name, limit in self.limits.items())

@@ -40,6 +40,7 @@ from benchmarks.proxy import Proxy, running_proxy
 _PROBLEM = problems.synthetic()
 _STEADY = 10  # Trials of a worker over which the steady state is averaged.
 _UNLIMITED = 10**6  # A total that no worker reaches.
+_MEMORY_PERIOD = 15.0  # Seconds between two measurements of the memory of all workers, which take processor time.
 
 
 @contextmanager
@@ -204,7 +205,7 @@ def work_as_one_of_many(url: str, trials: int, seconds: float, ledger: Path) -> 
         return _PROBLEM.objective(config)
 
     with storage_at(url) as storage:
-        study = open_study(storage, "crowd", _PROBLEM.space, seed=0)
+        study = open_study(storage, "crowd", _PROBLEM.space, seed=0, noise=0.0)  # no configuration may be run twice
         work(study, Task(objective, _PROBLEM.space), total=trials)
 
 
@@ -219,11 +220,12 @@ def crowd(workers: int, trials: int, seconds: float, kills: int) -> bool:
         alive = [fork.Process(target=work_as_one_of_many, args=arguments) for _ in range(workers)]
         for process in alive:
             process.start()
-        account, peak = Account(ledger), 0.0
+        account, peak, measured = Account(ledger), 0.0, start
         due = sorted(rng.randrange(trials // 10, max(trials * 9 // 10, trials // 10 + 1)) for _ in range(kills))
         while alive:
             time.sleep(1)
-            peak = max(peak, sum(_megabytes(p.pid) for p in alive))
+            if time.monotonic() - measured > _MEMORY_PERIOD:
+                peak, measured = max(peak, sum(_megabytes(p.pid) for p in alive)), time.monotonic()
             while due and account.n_noted() >= due[0]:
                 due.pop(0)
                 rng.choice(alive).kill()

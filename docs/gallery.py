@@ -74,6 +74,14 @@ ENTRIES = (
         sections=("branches",),
     ),
     Entry(
+        "accuracy_and_speed.py",
+        "Accuracy against speed",
+        _task("accuracy_and_speed"),
+        needs="scikit-learn",
+        report="accuracy_and_speed.html",
+        sections=("front", "tradeoffs"),
+    ),
+    Entry(
         "layers.py",
         "A variable number of layers, in Optuna",
         "python examples/layers.py",
@@ -111,6 +119,13 @@ ENTRIES = (
         "compression.py",
         "Compress a network",
         "addtree run examples/compression.py --trials 80 --seed 0",
+        runs=False,
+        needs="MNIST, which it downloads",
+    ),
+    Entry(
+        "compression_front.py",
+        "Compress a network: error against size",
+        "addtree run examples/compression_front.py --trials 60 --seed 0",
         runs=False,
         needs="MNIST, which it downloads",
     ),

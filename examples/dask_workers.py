@@ -1,4 +1,4 @@
-"""A study in the workers of a Dask cluster: pip install addtree optuna-integration 'dask[distributed]'."""
+"""A study in the workers of a Dask cluster: pip install 'addtree[dask]'."""
 
 import optuna
 from dask.distributed import Client, LocalCluster, wait

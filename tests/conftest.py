@@ -31,6 +31,19 @@ def _restored_logger() -> Iterator[None]:
     logger.propagate, logger.handlers[:] = propagate, handlers
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make test-all`."""
+    parser.addoption("--skip-nothing", action="store_true", help="fail if a test is skipped")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With --skip-nothing, a skipped test is a failure of the run; the summary says which and why."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter is not None and reporter.stats.get("skipped")
+    if skipped and session.config.getoption("--skip-nothing") and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the reasons for skipped tests, with the number of tests that each concerns."""
     skipped = terminalreporter.stats.get("skipped", [])

@@ -72,12 +72,15 @@ EXTRAS = {
 MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 50, 7
 # Functions that a user calls by keyword may have more parameters.
 ENTRY_POINTS = {
+    "_optuna/sampler.py: AddTreeSampler.__init__",
     "_minimize.py: minimize",
     "optimizer.py: Optimizer.__init__",
     "sklearn/search.py: AddTreeSearchCV.__init__",
     "cli/ask_tell.py: suggest",
     "cli/run.py: run",
     "paper/command.py: run",
+    "report/__init__.py: write",
+    "report/summary.py: build",
 }
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))

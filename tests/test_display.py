@@ -90,20 +90,21 @@ def test_a_table_has_a_row_per_trial_and_a_column_per_parameter():
         assert (row.state, row.x, row.model) == (trial.state, trial.config["x"], trial.config["model"])
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pandas") is not None, reason="pandas is installed")
-def test_without_pandas_the_error_says_what_to_install():
-    with pytest.raises(at.DependencyError, match=r"to_dataframe\(\) needs pandas; pip install pandas"):
-        at.minimize(objective, SPACE, 2, seed=0).to_dataframe()
-
-
-def test_without_plotly_the_error_says_what_to_install(tmp_path):
-    (tmp_path / "plotly.py").write_text("raise ModuleNotFoundError('no', name='plotly')")
+@pytest.mark.parametrize(
+    ("package", "method", "message"),
+    [
+        ("pandas", "to_dataframe()", "to_dataframe() needs pandas; pip install pandas"),
+        ("plotly", "plot()", "plot() needs Plotly; pip install 'addtree[cli]'"),
+    ],
+)
+def test_without_a_package_the_error_says_what_to_install(package, method, message, tmp_path):
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no', name={package!r})")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import addtree as at; "
-        "at.minimize(lambda c: c['x'], at.Space(x=at.Real(0, 1)), 2, seed=0).plot()"
+        f"at.minimize(lambda c: c['x'], at.Space(x=at.Real(0, 1)), 2, seed=0).{method}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1].endswith("plot() needs Plotly; pip install 'addtree[cli]'")
+    assert done.stderr.splitlines()[-1] == f"addtree.errors.DependencyError: {message}"
 
 
 # ---------------------------------------------------------------------- the notebook

@@ -345,12 +345,18 @@ def test_an_objective_that_returns_too_little_fails(wrong):
         at.minimize(lambda config: wrong, SPACE, 8, objectives=TWO, seed=0)
 
 
-@pytest.mark.parametrize("show", ["plot", "report"])
-def test_what_shows_one_objective_says_so(show, tmp_path):
+def test_the_plot_shows_the_front():
     pytest.importorskip("plotly")
-    result = at.minimize(two, SPACE, 3, objectives=TWO, seed=0)
-    with pytest.raises(at.ReportError, match="shows one objective"):
-        result.plot() if show == "plot" else result.report(tmp_path / "report.html")
+    result = at.minimize(two, SPACE, 8, objectives=TWO, seed=0)
+    front = [trace for trace in result.plot().data if trace.mode == "markers" and trace.marker.size == 12]
+    shown = {i for trace in front for i in trace.customdata}
+    assert shown == {trial.id for trial in result.pareto}
+
+
+def test_the_report_of_several_objectives(tmp_path):
+    pytest.importorskip("plotly")
+    at.minimize(two, SPACE, 3, objectives=TWO, seed=0).report(tmp_path / "report.html")
+    assert 'id="front"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_progress_tells_the_size_of_the_front(capfd):

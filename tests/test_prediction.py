@@ -77,6 +77,22 @@ def test_a_finite_space_that_is_exhausted_has_nothing_to_gain():
     assert found.expected_gain() == 0.0
 
 
+def gain_with_crashes(crashes):
+    found = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, noise=0)
+    for x in range(1, 11):
+        found.tell({"x": x / 10}, x / 10)
+    for x in crashes:
+        found.tell({"x": x}, failed=True)
+    return found.expected_gain()
+
+
+def test_the_gain_counts_the_probability_of_success():
+    everywhere = gain_with_crashes(x / 10 for x in range(1, 11))  # about half of all evaluations fail
+    where_it_is_good = gain_with_crashes(x / 120 for x in range(10))
+    assert 0.3 < everywhere / gain_with_crashes([]) < 0.8
+    assert 0 < where_it_is_good < 0.5 * gain_with_crashes([])
+
+
 def test_queries_change_no_later_suggestion():
     one, two = (at.Optimizer(SPACE, seed=1) for _ in range(2))
     run(one, 14), run(two, 14)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from addtree._goals import VALUE
-from addtree.errors import AddTreeError, DependencyError, ReportError
+from addtree.errors import AddTreeError, DependencyError
 from addtree.trials import Trial
 
 if TYPE_CHECKING:
@@ -112,19 +112,13 @@ def dataframe(trials: Sequence[Trial]) -> Any:
     return pandas.DataFrame(columns, index=pandas.Index([trial.id for trial in trials], name="trial"))
 
 
-def check_one_objective(optimizer: Optimizer, what: str) -> None:
-    """Raise a ReportError if a picture or report cannot show a run because it has several objectives."""
-    if len(optimizer.goals.objectives) > 1:
-        raise ReportError(f"{what} shows one objective; use pareto, hypervolumes() and to_dataframe() with several")
-
-
 def figure(optimizer: Optimizer) -> Any:
-    """The progress of a run as a Plotly figure."""
-    check_one_objective(optimizer, "plot()")
+    """The progress of a run, or the front of several objectives, as a Plotly figure."""
     try:
-        from addtree.report import build, plots
+        from addtree.report import build_for, front_plots, plots
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("plotly", "optuna"):
             raise
         raise DependencyError("plot() needs Plotly; pip install 'addtree[cli]'") from error
-    return plots.progress(build(optimizer.space, optimizer.trials, maximize=optimizer.maximize))
+    report = build_for(optimizer.goals, optimizer.space, optimizer.trials)
+    return plots.progress(report) if report.front is None else front_plots.fronts(report)

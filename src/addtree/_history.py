@@ -17,8 +17,9 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,11 @@ _LEAST = 2  # A task with fewer different values says nothing.
 
 @dataclass(frozen=True)
 class Task:
-    """One earlier study: configurations, and their values to be minimised."""
+    """One earlier study: configurations, and their values to be minimised; the name is for reports."""
 
     configs: tuple[Config, ...]
     values: tuple[float, ...]
+    name: str = field(default="", compare=False)
 
     @classmethod
     def from_values(cls, configs: Sequence[Config], values: Sequence[float | None], *, maximize: bool) -> Task:
@@ -87,7 +89,9 @@ def read_history(history: Any, *, maximize: bool) -> tuple[Task, ...]:
     """
     if not isinstance(history, Sequence) or isinstance(history, (str, bytes)):
         raise OptionError(f"history={history!r} must be a list of earlier studies, such as history=[optimizer]")
-    return tuple(_read(entry, f"history[{number}]", maximize) for number, entry in enumerate(history))
+    places = [f"history[{number}]" for number in range(len(history))]
+    tasks = [_read(entry, where, maximize) for entry, where in zip(history, places, strict=True)]
+    return tuple(replace(task, name=task.name or where) for task, where in zip(tasks, places, strict=True))
 
 
 def read_for(goals: Goals, history: Any) -> tuple[Task, ...]:
@@ -111,7 +115,7 @@ def _read(entry: Any, where: str, maximize: bool) -> Task:
     if isinstance(entry, Task):
         return entry
     if isinstance(entry, (str, os.PathLike)):
-        entry = Optimizer.load(entry)
+        return replace(_read(Optimizer.load(entry), where, maximize), name=Path(entry).name)
     if isinstance(entry, Optimizer):
         return _read_optimizer(entry.trials, entry.goals, where)
     if hasattr(entry, "trials") and hasattr(entry, "directions"):
@@ -135,9 +139,8 @@ def _read_study(study: Any, where: str) -> Task:
         raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give a study with one")
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     maximize = study.directions[0].name == "MAXIMIZE"
-    return Task.from_values(
-        [trial.params for trial in complete], [trial.value for trial in complete], maximize=maximize
-    )
+    configs, values = [trial.params for trial in complete], [trial.value for trial in complete]
+    return replace(Task.from_values(configs, values, maximize=maximize), name=str(study.study_name))
 
 
 def _read_pairs(pairs: Any, where: str, maximize: bool) -> Task:
@@ -207,7 +210,7 @@ def _adapt(task: Task, encoding: Encoding, notes: _Notes) -> Task:
         else:
             configs.append(config)
             values.append(float(y[k]))
-    return Task(tuple(configs), tuple(values))
+    return Task(tuple(configs), tuple(values), task.name)
 
 
 _UNUSABLE = object()  # Stands for a value that the new space does not have.

@@ -66,17 +66,18 @@ class Result:
         return _display.dataframe(self.trials)
 
     def plot(self) -> Any:
-        """The values by trial and the best so far, as a Plotly figure; it needs `pip install 'addtree[cli]'`."""
+        """The values by trial and the best so far, or the front of several objectives, as a Plotly figure.
+
+        It needs `pip install 'addtree[cli]'`.
+        """
         return _display.figure(self.optimizer)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "addtree") -> None:
         """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
-        from addtree.report import write
+        from addtree.report import build_for, write_page
 
-        _display.check_one_objective(self.optimizer, "report()")
         run = self.optimizer
-        noise = run.goals.noise.get(run.goals.names[0])
-        write(path, run.space, self.trials, maximize=run.maximize, title=title, noise=noise)
+        write_page(path, build_for(run.goals, run.space, self.trials, title=title, history=run.history))
 
     def __repr__(self) -> str:
         return _display.text("Result", self.optimizer, self.message)

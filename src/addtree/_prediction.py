@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from addtree._types import Array, Mask
 from addtree.model.observations import Observations
+from addtree.model.success import SuccessModel
 from addtree.model.surrogate import Surrogate
 from addtree.search.candidates import Observed
 from addtree.search.multiobjective import Posteriors
@@ -59,12 +60,18 @@ def predict(surrogate: Surrogate, data: Observations, row: Array, *, observed: b
 
 
 def expected_gain(
-    policy: Policy, surrogate: Surrogate, posteriors: Posteriors, observed: Observed, rng: np.random.Generator
+    policy: Policy,
+    surrogate: Surrogate,
+    posteriors: Posteriors,
+    observed: Observed,
+    rng: np.random.Generator,
+    success: SuccessModel | None = None,
 ) -> float:
     """The largest expected improvement over the least feasible mean that the search finds; 0 if it finds nothing new.
 
     surrogate   the model of the objective
     posteriors  of the objective and the constraints
+    success     the probability that an evaluation succeeds; None if none has failed
     """
     plain = replace(
         policy,
@@ -74,7 +81,8 @@ def expected_gain(
         neglected=False,
         noisy=replace(policy.noisy, share=np.inf),
     )
-    row = suggest(plain, posteriors, observed, turn=1, rng=rng)
+    bonus = None if success is None else policy.avoidance.criterion(success, cautious=False)
+    row = suggest(plain, posteriors, observed, turn=1, rng=rng, bonus=bonus)
     if row is None:
         return 0.0
     mean, variance = (float(part[0]) for part in surrogate.predict(row[None]))
@@ -84,7 +92,8 @@ def expected_gain(
     z = np.linspace(min(mean, best) - _TAIL * deviation, best, _STEPS)
     below = ndtr((z - mean) / deviation)
     gain = float(0.5 * (below[1:] + below[:-1]) @ np.diff(_in_units(surrogate, observed.y, z)))
-    return gain * float(np.exp(sum(part.values(row[None])[0] for part in posteriors.feasibility())))
+    gain *= float(np.exp(sum(part.values(row[None])[0] for part in posteriors.feasibility())))
+    return gain if success is None else gain * float(success.probability(row[None])[0])
 
 
 def _in_units(surrogate: Surrogate, y: Array, z: Array) -> Array:

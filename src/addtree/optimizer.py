@@ -93,8 +93,8 @@ class Optimizer:
         seed = checked_seed(seed)
         encoding = space.encoding
         learning = Learning.of(encoding, goals, covariance, inference, settings)
-        self._tasks = _history.adapt(_history.read_for(goals, history), encoding)
-        earlier = _history.learn(self._tasks, encoding, learning.specifications[0], learning.kernel, settings.transfer)
+        self.history = _history.adapt(_history.read_for(goals, history), encoding)
+        earlier = _history.learn(self.history, encoding, learning.specifications[0], learning.kernel, settings.transfer)
         portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
@@ -309,16 +309,16 @@ class Optimizer:
     def expected_gain(self) -> float:
         """By how much the next evaluation is expected to improve on the best so far, in the units of the values told.
 
-        It is the expected improvement at the best candidate, times its probability to keep the constraints. Stop when
-        it is below what an evaluation is worth to you. A model of few trials is often too sure of itself, so wait until
-        the gain stays small for several trials. With several objectives it raises.
+        It is the expected improvement at the best candidate, times its probability to succeed and to keep the
+        constraints. Stop when it is below what an evaluation is worth to you. A model of few trials is often too sure
+        of itself, so wait until the gain stays small for several trials. With several objectives it raises.
         """
         self._log.best()
-        data, rng = self._log.data(), self._suggester.rng(self._asks + 1)
-        observed = Observed(self._suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
-        models = self._model(data)
+        data, suggester, rng = self._log.data(), self._suggester, self._suggester.rng(self._asks + 1)
+        observed = Observed(suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
+        models, success = self._model(data), suggester.learning.success(self._models, *self._log.outcomes())
         posteriors = models.posteriors(self.goals, ())
-        return _prediction.expected_gain(self._suggester.policy, models.values[0], posteriors, observed, rng)
+        return _prediction.expected_gain(suggester.policy, models.values[0], posteriors, observed, rng, success)
 
     def _checked_data(self) -> tuple[Observations, ...]:
         """The observations of all values, or an error that says that there are none."""
@@ -362,7 +362,7 @@ class Optimizer:
             "space": self.space.to_dict(),
             **self.options,
             "initial": [dict(restriction.values) for restriction in self._initial],
-            "history": [task.to_dict() for task in self._tasks],
+            "history": [task.to_dict() for task in self.history],
             "asks": self._asks,
             **self._log.to_dict(),
             "models": None if self._models is None else self._models.to_dict(),

@@ -134,6 +134,13 @@ class Trial:
         return f"Trial(id={self.id}, config={self.config!r}, state={self.state!r}, {told})"
 
 
+def near_front(losses: Array) -> Array:
+    """A reference point (K) for the hypervolumes of losses (n x K): worse than their front by a tenth of its range."""
+    spread = np.ptp(losses, axis=0)
+    unit = np.where(spread > 0.0, spread, 1.0)
+    return reference_point(losses[is_nondominated(losses)], margin=_MARGIN, unit=unit)
+
+
 class TrialLog:
     """The trials of a run, with their encoded rows.
 
@@ -319,12 +326,7 @@ class TrialLog:
         if not counted:
             return [0.0] * len(told)
         losses = np.array([self._goals.losses(trial._values) for trial in counted])
-        if reference is None:
-            spread = np.ptp(losses, axis=0)
-            unit = np.where(spread > 0.0, spread, 1.0)
-            point = reference_point(losses[is_nondominated(losses)], margin=_MARGIN, unit=unit)
-        else:
-            point = self._goals.losses(reference)
+        point = near_front(losses) if reference is None else self._goals.losses(reference)
         known = np.concatenate([[0.0], hypervolumes(losses, point)])
         return [float(volume) for volume in known[np.cumsum(is_counted)]]
 

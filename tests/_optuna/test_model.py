@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -178,3 +180,25 @@ def test_a_trial_that_does_not_fit_is_reported_once(caplog: pytest.LogCaptureFix
     (message,) = [record.getMessage() for record in caplog.records if record.name == "addtree"]
     assert message.startswith("trial 1 is left out")
     assert "'c' is missing" in message
+
+
+def test_durations_are_costs() -> None:
+    """As `Optimizer` with the same costs suggests; a trial that took no time has none."""
+    trials = [trial(each.params, value=np.sin(6 * each.params["x"]) ** 2) for each in random_trials(30)]
+    for i, each in enumerate(trials):
+        assert each.datetime_start is not None
+        seconds = 0.0 if i == 3 else 10 ** (3 - 3 * each.params["x"])
+        each.datetime_complete = each.datetime_start + timedelta(seconds=seconds)
+    _, history = study_of(trials)
+    suggested = []
+    for cost_aware in (True, False):
+        settings = replace(Settings(SPACE, 0, 10), cost_aware=cost_aware)
+        model = StudyModel(Declared(SPACE), history, settings, StudyGoals((False,)))
+        model.tell_new()
+        optimizer = Optimizer(SPACE, seed=0, n_initial=6, cost_aware=cost_aware)
+        for each in history.finished:
+            assert each.duration is not None
+            optimizer.tell(each.params, each.value, cost=each.duration.total_seconds() or None)
+        suggested.append([model.suggest(number, np.random.default_rng(0)) for number in (30, 31, 32)])
+        assert suggested[-1] == [optimizer.suggest(turn, keep_fit=True) for turn in (31, 32, 33)]
+    assert suggested[0] != suggested[1]

@@ -36,6 +36,7 @@ NAMES = {
     "_backend": ("cached storage", "to close a database, and to serve it by the proxy"),
     "_read_trials_from_remote_storage": ("cached storage", "to answer many workers by one read"),
     "_build_frozen_trial_from_trial_model": ("database", "to go on without a damaged trial"),
+    "_get_trials": ("database", "to read a large study in parts"),
     "_sync_with_backend": ("journal", "to go on without a damaged record"),
     "_replay_result": ("journal", "to go on without a damaged record"),
     "_studies": ("replay result", "to go on without a damaged record"),

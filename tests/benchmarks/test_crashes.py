@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks import constraints, crashes, objectives, several
 from benchmarks.crashes import EARLIER, NOW, TPE
+from benchmarks.task import MultiTask
 
 NAME = "synthetic, a branch"
 
@@ -64,5 +65,8 @@ def test_each_method_runs_with_several_values(method):
     def evaluate(config):
         return {"value": problem.objective(config), "other": float(len(config)), "x": float(config["x1"])}
 
-    told = several.run(method, problem.space, evaluate, ("value", "other"), {"x": 0.5}, 0, 12)
+    task = MultiTask(problem.space, evaluate, ("value", "other"), {"x": 0.5})
+    told = several.run(method, task, 0, 12)
     assert len(told) == 12
+    assert {task.is_feasible(values) for values in told} == {True, False}
+    assert np.isinf(objectives.losses(task, told)).tolist() == [[v["x"] > 0.5] * 2 for v in told]

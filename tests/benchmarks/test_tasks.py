@@ -196,3 +196,18 @@ def test_patterns_name_tasks() -> None:
     assert len(tasks.matching(["function"])) == 5
     with pytest.raises(ValueError, match="no task matches 'nothing'"):
         tasks.matching(["nothing"])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", architecture.SPACES)
+def test_spaces_of_architectures_with_two_objectives_are_those_of_sbarchopt(name: str) -> None:
+    hierarchical = pytest.importorskip("sb_arch_opt.problems.hierarchical", reason="it needs sb-arch-opt")
+    problem, (space, columns) = getattr(hierarchical, name)(), architecture.SPACES[name]()
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        config = {columns[key]: value for key, value in space.sample(rng).items()}
+        _, active = problem.correct_x(np.array([[config.get(j, 0) for j in range(problem.n_var)]], dtype=float))
+        assert set(config) == set(np.flatnonzero(active[0]))
+    task = architecture.several_objectives(name)
+    values = task.evaluate(space.sample(rng))
+    assert set(values) == {*task.objectives, *task.limits}

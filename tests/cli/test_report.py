@@ -19,3 +19,19 @@ def test_report_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "<html" in Path("out.html").read_text(encoding="utf-8")
     assert addtree("report", "-o", "no/such/folder/out.html", monkeypatch=monkeypatch) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_study_is_compared_with_earlier_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = write_task(FAST)
+    for name, options in (("spring", ()), ("task", ("--history", "spring"))):
+        command = ("run", task, "--trials", "12", "--seed", "0", "--study", name, *options)
+        assert addtree(*command, monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree("explain", "task", "--history", "spring", monkeypatch=monkeypatch) == 0
+    assert "spring: 12 trials, agreement" in capsys.readouterr().out
+    assert addtree("report", "task", "-o", "out.html", "--history", "spring", monkeypatch=monkeypatch) == 0
+    assert "What became of earlier studies" in Path("out.html").read_text(encoding="utf-8")
+    assert addtree("explain", "task", "--history", "autumn", monkeypatch=monkeypatch) == 4
+    assert "autumn" in capsys.readouterr().err

@@ -27,6 +27,7 @@ PUBLIC_MODULES = (
     "addtree.sklearn",
     "addtree.report",
     "addtree.report.plots",
+    "addtree.report.front_plots",
 )
 _DIRECTIVE = re.compile(r"^::: (\S+)\n(?:    options: \{(.*)\}\n)?", re.MULTILINE)
 _MEMBERS = re.compile(r"members: \[(.*?)\]")

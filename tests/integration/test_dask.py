@@ -14,7 +14,7 @@ INSTALLED = all(importlib.util.find_spec(name) for name in ("distributed", "optu
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not INSTALLED, reason="Dask is not installed: pip install optuna-integration 'dask[distributed]'")
+@pytest.mark.skipif(not INSTALLED, reason="Dask is not installed: pip install 'addtree[dask]'")
 def test_two_workers_run_twenty_trials() -> None:
     ran = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=400, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]

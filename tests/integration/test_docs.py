@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 
@@ -129,7 +130,6 @@ def example(name: str) -> Any:
 
 @pytest.mark.parametrize("name", ["cash", "pipeline"])
 def test_objectives_of_examples_take_any_configuration(name: str) -> None:
-    np = pytest.importorskip("numpy")
     target = load_task(ROOT / "examples" / f"{name}.py")
     assert target.space is not None
     rng = np.random.default_rng(0)
@@ -141,6 +141,21 @@ def test_objectives_of_examples_take_any_configuration(name: str) -> None:
             assert 0 <= target.objective(config) <= 1
 
 
+def test_accuracy_against_speed() -> None:
+    target = load_task(ROOT / "examples" / "accuracy_and_speed.py")
+    assert target.goals.names == ("error", "milliseconds", "megabytes")
+    for model in (
+        {"model": "svm", "C": 1.0, "gamma": 1e-3},
+        {"model": "forest", "trees": 5, "depth": 3},
+        {"model": "neighbours", "k": 3, "weights": "uniform"},
+        {"model": "tree", "leaves": 10},
+    ):
+        values = target.objective({"components": 4, **model})
+        assert values.keys() == set(target.goals.names)
+        assert 0 < values["error"] < 1
+        assert values["milliseconds"] > 0
+
+
 @pytest.mark.slow  # trains the network
 @pytest.mark.skipif("ADDTREE_DATA" not in os.environ, reason="MNIST: set ADDTREE_DATA to a folder that contains mnist/")
 def test_the_compression_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +165,9 @@ def test_the_compression_of_a_network(tmp_path: Path, monkeypatch: pytest.Monkey
     assert target.space.n_paths == 4
     whole = {"method1": "wp", "threshold1": 0.0, "method2": "wp", "threshold2": 0.0}
     assert target.objective(whole) == pytest.approx(1.0)  # nothing pruned: all weights, no distance
+    front = load_task(ROOT / "examples" / "compression_front.py")
+    assert front.goals.names == ("error", "size")
+    assert front.objective(whole) == pytest.approx({"error": 0.0, "size": 1.0})
 
 
 def test_the_variable_number_of_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,7 @@ def test_the_posterior_is_that_of_the_residuals_plus_the_prior_mean(both):
     m, v = posterior.predict(rows)
     np.testing.assert_allclose(m, plain.predict(rows)[0] + mean.value(rows))
     np.testing.assert_allclose(v, plain.predict(rows)[1])
+    np.testing.assert_allclose(posterior.mean(rows), m)
     np.testing.assert_allclose(posterior.joint(rows)[0], m)
     weights = np.eye(len(X))[:3]
     np.testing.assert_allclose(posterior.sums(weights, rows)[0], m[:3])

@@ -63,10 +63,20 @@ def test_the_portfolio_has_a_good_row_for_each_task_and_no_more_than_it_takes():
     both = learned(one, two)
     chosen = both.portfolio()
     ranks = np.argsort(np.argsort(both.predictions, axis=0), axis=0)[chosen]
-    assert len(chosen) <= SETTINGS.portfolio
+    assert len(chosen) <= SETTINGS.portfolio + SETTINGS.options
     assert np.all(np.min(ranks, axis=0) <= 2)
-    assert len(learned(one).portfolio()) == 1
-    assert len(learned(one, two, portfolio=1).portfolio()) == 1
+    assert len(learned(one, options=0).portfolio()) == 1
+    assert len(learned(one, two, portfolio=1, options=0).portfolio()) == 1
+
+
+def test_the_portfolio_has_the_best_row_of_each_option():
+    earlier = learned(task(0.1, 40))
+    choice = ENCODING.index["c"]
+    chosen = earlier.portfolio()
+    for code in np.unique(earlier.X[:, choice]):
+        here = np.flatnonzero(earlier.X[:, choice] == code)
+        assert here[np.argmin(earlier.predictions[here, 0])] in chosen
+    assert len(learned(task(0.1, 40), options=1).portfolio()) == 2
 
 
 def test_many_long_tasks_are_reduced():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import addtree as at
 from addtree.problems import interaction
 from addtree.report import Record, build, write_page
 from tests.report.hostile import HOSTILE, hostile_report
@@ -148,4 +149,25 @@ def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
         assert hostile in text
     labels = " ".join(view.locator(".plot text").all_text_contents())
     assert "<img src=x" in labels  # the labels of Plotly are text, too
+    view.close()
+
+
+def test_a_click_on_the_front_shows_the_configuration(browser: Any, tmp_path: Path) -> None:
+    space = at.Space(m=at.Choice(a=at.Space(x=at.Real(0, 1)), b=at.Space(y=at.Real(0, 1))))
+    known = [
+        {"config": c, "value": {"f": c.get("x", 0.5), "g": -c.get("x", c.get("y", 0.0))}} for c in sample(space, 12, 0)
+    ]
+    report = build(space, known, objectives={"f": "min", "g": "min"}, constraints={})
+    assert report.front is not None
+    write_page(tmp_path / "front.html", report)
+    view, wrong = opened(browser, tmp_path / "front.html")
+    assert view.locator("#picked").inner_text() == ""
+    view.locator("#front .plot .point").last.click(force=True)
+    wait(view, "document.querySelector('#picked').textContent !== ''")
+    shown = view.locator("#picked").inner_text()
+    trial = report.trials[int(shown.split()[1])]
+    for name in (*trial.values, *trial.config):
+        assert name in shown.split()
+    assert view.evaluate("document.documentElement.scrollWidth") == 1280
+    assert wrong == []
     view.close()

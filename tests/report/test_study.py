@@ -10,7 +10,7 @@ import pytest
 
 import addtree as at
 from addtree import cli
-from addtree.errors import StudyError
+from addtree._goals import Goals
 from addtree.report.study import build_study
 from addtree.report.text import explain
 from addtree.study.studies import open_study
@@ -64,10 +64,33 @@ def test_a_study_with_a_dynamic_range_is_reported_and_its_space_printed() -> Non
     assert "space, as the trials show it\n  n: integer 1..50" in explain(report)
 
 
-def test_several_objectives_are_refused() -> None:
-    study = optuna.create_study(directions=["minimize", "minimize"])
-    with pytest.raises(StudyError, match="several objectives"):
-        build_study(study)
+def two_objectives(trial: optuna.Trial) -> tuple[float, float]:
+    x = trial.suggest_float("x", 0, 1)
+    y = trial.suggest_float("y", 0, 1) if trial.suggest_categorical("m", ["a", "b"]) == "b" else 0.5
+    trial.set_constraint("budget", x + y - 1.2)
+    return x + y, x - y
+
+
+def test_several_objectives_of_any_study() -> None:
+    study = optuna.create_study(
+        directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=0), study_name="two"
+    )
+    study.optimize(two_objectives, n_trials=15)
+    report = build_study(study)
+    assert [(o.name, o.maximize) for o in report.goals.objectives] == [("objective 0", False), ("objective 1", True)]
+    assert report.front is not None
+    assert report.front.ids == {trial.number for trial in study.best_trials}
+    assert [c.name for c in report.goals.constraints] == ["budget"]
+    assert [t.values["budget"] for t in report.trials] == [t.constraints["budget"] for t in study.trials]
+    assert explain(report).startswith("two: 15 trials, 0 failed, ")
+
+
+def test_metric_names_are_the_names_of_objectives() -> None:
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=0))
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        study.set_metric_names(["error", "speed"])
+    study.optimize(two_objectives, n_trials=3)
+    assert build_study(study).goals.names == ("error", "speed", "budget")
 
 
 def test_a_trial_that_does_not_fit_the_space_counts_as_failed() -> None:
@@ -116,7 +139,7 @@ LUCKY = at.Space(x=at.Real(0, 1))
 
 def noisy_study(noise: float | None, std: float | None) -> optuna.Study:
     """A smooth function whose trial 7 has a value that is far too good."""
-    study = open_study(optuna.storages.InMemoryStorage(), "s", LUCKY, seed=0, noise=noise)
+    study = open_study(optuna.storages.InMemoryStorage(), "s", LUCKY, seed=0, goals=Goals.read(None, None, noise=noise))
     for i in range(15):
         x = i / 14
         attrs = {"addtree:std": std} if i == 7 and std is not None else {}

@@ -157,7 +157,8 @@ def soak(name: str, trials: int, workers: int, seed: int) -> bool:
             account = Account(folder / "ledger")
             crew = Crew(arrangement, trials, folder / "ledger", random.Random(seed))
             with storage_at(arrangement.database) as storage:  # the workers inherit what this imports
-                open_study(storage, STUDY, PROBLEM.space, seed=0)
+                # Without noise, no configuration may be evaluated twice.
+                open_study(storage, STUDY, PROBLEM.space, seed=0, noise=0.0)
             for _ in range(workers):
                 crew.start()
             start, due = time.monotonic(), EVALUATIONS[0]

@@ -12,12 +12,20 @@ from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 
 from addtree import Choice, Real, Space
+from addtree._goals import Goals
 from addtree.errors import OptionError, StudyError
 from addtree.optuna import AddTreeSampler
 from addtree.study.studies import find_study, load_study, open_study, progress, recommended_trial, space_of
 from addtree.study.task import suggest_config
 
 SPACE = Space(x=Real(-1, 1), model=Choice(a=Space(), b=Space(y=Real(0, 1))))
+
+
+MAXIMIZED = Goals.read(None, None, maximize=True)
+
+
+def noisy(noise: Any) -> Goals:
+    return Goals.read(None, None, noise=noise)
 
 
 def suggestions(study: optuna.Study, n: int = 3) -> list[float]:
@@ -65,8 +73,8 @@ def test_another_space_or_direction_is_refused() -> None:
     with pytest.raises(StudyError, match=r"belongs to another space: .*, the file has define-by-run;"):
         open_study(storage, "s", None)
     with pytest.raises(StudyError, match="looks for the smallest value; leave out --maximize"):
-        open_study(storage, "s", SPACE, maximize=True)
-    open_study(storage, "large", SPACE, maximize=True)
+        open_study(storage, "s", SPACE, goals=MAXIMIZED)
+    open_study(storage, "large", SPACE, goals=MAXIMIZED)
     with pytest.raises(StudyError, match="looks for the largest value; add --maximize"):
         open_study(storage, "large", SPACE)
 
@@ -150,14 +158,14 @@ def test_a_damaged_space_says_so(stored: Any) -> None:
 
 def test_a_study_keeps_the_noise_that_was_declared_last() -> None:
     storage = InMemoryStorage()
-    study = open_study(storage, "s", SPACE, noise=0.1)
+    study = open_study(storage, "s", SPACE, goals=noisy(0.1))
     assert study.user_attrs["addtree:noise"] == 0.1
     load_study(storage, "s")
     open_study(storage, "s", SPACE)
     assert study.user_attrs["addtree:noise"] == 0.1
     load_study(storage, "s", noise=0.2)
     assert study.user_attrs["addtree:noise"] == 0.2
-    open_study(storage, "s", SPACE, noise=0)
+    open_study(storage, "s", SPACE, goals=noisy(0))
     assert study.user_attrs["addtree:noise"] == 0.0
 
 
@@ -165,7 +173,7 @@ def test_a_study_keeps_the_noise_that_was_declared_last() -> None:
 def test_bad_noise_is_refused_before_anything_is_stored(noise: Any) -> None:
     storage = InMemoryStorage()
     with pytest.raises(OptionError, match=r"noise=.* must be None"):
-        open_study(storage, "s", SPACE, noise=noise)
+        open_study(storage, "s", SPACE, goals=noisy(noise))
     assert optuna.get_all_study_names(storage) == []
     study = open_study(storage, "s", SPACE)
     study.set_user_attr("addtree:noise", noise)
@@ -182,7 +190,7 @@ def test_the_stored_noise_decides_what_is_recommended() -> None:
     recommended = {}
     for noise in (0.0, 0.5):
         storage = InMemoryStorage()
-        open_study(storage, "s", SPACE, seed=0, noise=noise)
+        open_study(storage, "s", SPACE, seed=0, goals=noisy(noise))
         study = load_study(storage, "s")
         for number, config in enumerate(configs):
             study.enqueue_trial(config)

@@ -14,6 +14,7 @@ import optuna
 import pytest
 
 from addtree import Categorical, Choice, Integer, Real, Space
+from addtree._goals import Goals
 from addtree.errors import ObjectiveError, TaskError
 from addtree.study.task import SpaceFile, Task, load_space, load_task, suggest_config
 
@@ -34,7 +35,56 @@ def new_trial() -> optuna.Trial:
 
 
 def evaluate(value: Any) -> float:
-    return Task(lambda config: value, Space(x=Real(0, 1))).evaluate(new_trial(), contextlib.nullcontext())
+    (found,) = Task(lambda config: value, Space(x=Real(0, 1))).evaluate(new_trial(), contextlib.nullcontext()).values()
+    return found
+
+
+GOALS = Goals.read({"error": "min", "speed": "max"}, {"memory": 16.0})
+
+
+def evaluate_several(value: Any) -> dict[str, float]:
+    task = Task(lambda config: value, Space(x=Real(0, 1)), goals=GOALS)
+    return task.evaluate(new_trial(), contextlib.nullcontext())
+
+
+def test_several_values_are_a_dict_in_the_order_of_their_names() -> None:
+    values = evaluate_several({"memory": np.float32(2), "speed": 3, "error": 0.5})
+    assert list(values.items()) == [("error", 0.5), ("speed", 3.0), ("memory", 2.0)]
+
+
+@pytest.mark.parametrize("value", [0.5, {"error": 0.5}, {"error": 1, "speed": 1, "memory": 1, "more": 1}, (1, 2, 3)])
+def test_a_dict_that_lacks_a_value_or_has_another_is_refused(value: Any) -> None:
+    with pytest.raises(ObjectiveError, match="return a dict with a number for each of 'error', 'speed', 'memory'"):
+        evaluate_several(value)
+
+
+def test_each_of_several_values_must_be_a_finite_number() -> None:
+    for bad, message in ((np.nan, "return a finite number"), ("low", "return a number")):
+        with pytest.raises(ObjectiveError, match=message):
+            evaluate_several({"error": bad, "speed": 1.0, "memory": 1.0})
+
+
+def test_a_file_declares_objectives_and_constraints(tmp_path: Path) -> None:
+    file = tmp_path / "task_with_goals.py"
+    text = (
+        "import addtree as at\n"
+        "space = at.Space(x=at.Real(0, 1))\n"
+        "objectives = {'error': 'min', 'speed': 'max'}\n"
+        "constraints = {'memory': 16.0}\n"
+        "def objective(config): return {}\n"
+    )
+    file.write_text(text)
+    assert load_task(file).goals == load_space(file).goals == GOALS
+    file.write_text(text + "noise = {'error': 0.1}\n")
+    assert load_task(file).goals.noise == {"error": 0.1}
+    for line, message in (
+        ("objectives = ['error']", "rename `objectives` if it is something else"),
+        ("constraints = {'memory': None}", "rename `constraints` if it is something else"),
+        ("noise = 0.1", "rename `noise` if it is something else"),
+    ):
+        file.write_text(text + line + "\n")
+        with pytest.raises(TaskError, match=message):
+            load_task(file)
 
 
 def test_suggested_configurations_belong_to_the_space() -> None:
@@ -169,7 +219,7 @@ def test_a_wrong_list_of_them_is_named_with_its_file(initial: str, message: str,
 def test_declared_noise_is_read(tmp_path: Path) -> None:
     file = tmp_path / "task_with_noise.py"
     file.write_text(TEXT + "noise = 0.25\n")
-    assert load_task(file).noise == load_space(file).noise == 0.25
+    assert load_task(file).goals.noise == load_space(file).goals.noise == {"value": 0.25}
 
 
 @pytest.mark.parametrize("noise", ["-1.0", "'0.1'", "len"])

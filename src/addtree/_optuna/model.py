@@ -23,6 +23,7 @@ from addtree._optuna.trials import (
     exact_params,
     fixed_params,
     is_feasible,
+    seconds,
     suggested_positions,
 )
 from addtree.errors import ConfigError, TrialError
@@ -54,6 +55,7 @@ class Settings:
     initial           the initial configurations, in the values of trials
     noise             the standard deviation of repeated evaluations; None to learn it; by number for several objectives
     history           earlier studies, in the values of trials; pairs have the direction of the study
+    cost_aware        whether suggestions look for improvement per second of the duration of a trial
     """
 
     space: Space | None
@@ -62,6 +64,7 @@ class Settings:
     initial: tuple[dict[str, Any], ...] = ()
     noise: float | Mapping[int, float] | None = None
     history: tuple[Any, ...] = ()
+    cost_aware: bool = False
 
     def tasks(self, goals: StudyGoals) -> tuple[Task, ...]:
         """The earlier studies of a study with these goals."""
@@ -105,7 +108,7 @@ class StudyModel:
             n_initial, self._startup = 1, StartupDesign(encoding, rows, most)
         else:
             n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
-        options = self._goals.options(self._settings.noise)
+        options = {**self._goals.options(self._settings.noise), "cost_aware": self._settings.cost_aware}
         read = self._settings.tasks(self._goals)
         tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
         self._optimizer = Optimizer(
@@ -145,7 +148,7 @@ class StudyModel:
                 self._least[name] = min(self._least.get(name, 0.0), constraint)
         with suppress(TrialError):  # The sampler raised this error when the trial ended.
             std = self._goals.stds(trial)
-        told = self._optimizer.tell(config, value, std=std, failed=value is None)
+        told = self._optimizer.tell(config, value, std=std, failed=value is None, cost=seconds(trial))
         if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
 

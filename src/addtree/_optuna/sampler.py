@@ -51,6 +51,7 @@ class AddTreeSampler(BaseSampler):
                       objectives, a dict by their numbers: {0: 0.1}
     history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
                       configuration of each is evaluated first, and the rest counts as soon as the trials show a space
+    cost_aware        look for improvement per second: the cost of a trial is the time from its start to its end
 
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
@@ -81,6 +82,7 @@ class AddTreeSampler(BaseSampler):
         noise: float | Mapping[int, float] | None = None,
         initial: Sequence[Config] = (),
         history: Sequence[Any] = (),
+        cost_aware: bool = False,
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -92,7 +94,7 @@ class AddTreeSampler(BaseSampler):
         for std in noise.values() if isinstance(noise, Mapping) else (noise,):
             Specification(noise=std)  # raises if the noise is impossible
         settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
-        self._settings = replace(settings, history=check_history(history))
+        self._settings = replace(settings, history=check_history(history), cost_aware=bool(cost_aware))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._states: list[StudyState] = []  # Those of the studies used last, the latest first.

@@ -148,6 +148,11 @@ def standard_errors(trial: FrozenTrial, n: int) -> list[float | None]:
         raise TrialError(f"user attribute {STD!r} of trial {trial.number}: {error}") from None
 
 
+def seconds(trial: FrozenTrial) -> float | None:
+    """How long a finished trial took; None if that is not known. Trials that were added by hand may take no time."""
+    return trial.duration.total_seconds() or None if trial.duration is not None else None
+
+
 def is_feasible(trial: FrozenTrial) -> bool:
     """Whether a trial violates no constraint."""
     return all(constraint <= 0 for constraint in trial.constraints.values())

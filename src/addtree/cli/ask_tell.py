@@ -14,6 +14,7 @@ import typer
 from addtree._goals import checked_std
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl, StudyName
 from addtree.errors import OptionError, StudyError
+from addtree.study.goals import with_options
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study, load_study, open_study, space_of
@@ -46,8 +47,8 @@ def suggest(
         if file is None:
             loaded = load_study(opened, study, noise=noise)
         else:
-            noise, initial = file.noise if noise is None else noise, file.initial
-            loaded = open_study(opened, study, file.space, seed=seed, maximize=maximize, noise=noise, initial=initial)
+            goals = with_options(file.goals, maximize=maximize, noise=noise)
+            loaded = open_study(opened, study, file.space, seed=seed, goals=goals, initial=file.initial)
         declared = space_of(loaded)
         if declared is None:
             raise StudyError(f"study {study!r} has no declared space to suggest from; create one with --space FILE")
@@ -71,7 +72,7 @@ def tell(
         typer.Argument(
             metavar="[STUDY] [TRIAL] [VALUE]",
             help="The study, which may be left out if the storage has only one; the id that `addtree suggest` printed; "
-            "the value of its configuration.",
+            "the value of its configuration, or NAME=VALUE for each objective and constraint.",
         ),
     ] = None,
     storage: StorageUrl = DEFAULT_STORAGE,
@@ -83,10 +84,12 @@ def tell(
     failed: Annotated[bool, typer.Option("--failed", help="The experiment gave no value; VALUE is left out.")] = False,
 ) -> None:
     """Report the value of a suggested configuration, or of one from elsewhere."""
-    names = [*([] if config is not None else ["TRIAL"]), *([] if failed else ["VALUE"])]
-    study, given = _split(words or [], names)
+    words, told = (words or [], None) if failed else _split_values(words or [])
+    names = [*([] if config is not None else ["TRIAL"]), *([] if failed or told else ["VALUE"])]
+    study, given = _split(words, names)
     trial = None if config is not None else _parse_id(given.get("TRIAL", ""))
-    result = Result(None if failed else _parse_value(given.get("VALUE", "")), checked_std(std))
+    value = told or (None if failed else _parse_value(given.get("VALUE", "")))
+    result = Result(value, checked_std(std))
     values = None if config is None else _parse_config(config)
     with storage_at(storage, "write") as opened:
         loaded = find_study(opened, study)
@@ -120,7 +123,20 @@ def _split(words: list[str], names: list[str]) -> tuple[str | None, dict[str, st
     if n_missing not in (0, -1):
         problem = f"{' '.join(names[-n_missing:])} is missing" if n_missing > 0 else f"{words[-1]!r} is too much"
         raise OptionError(f"{problem}; give [STUDY] {' '.join(names)}")
-    return (None if n_missing == 0 else words[0]), dict(zip(names, words[-len(names) :], strict=True))
+    study, rest = (None, words) if n_missing == 0 else (words[0], words[1:])
+    return study, dict(zip(names, rest, strict=True))
+
+
+def _split_values(words: list[str]) -> tuple[list[str], dict[str, float] | None]:
+    """Return the words before NAME=VALUE, and the values by name, or None if there are none."""
+    n = len(words)
+    while n and "=" in words[n - 1]:
+        n -= 1
+    pairs = [word.rpartition("=") for word in words[n:]]
+    twice = [name for k, (name, _, _) in enumerate(pairs) if any(name == other for other, _, _ in pairs[:k])]
+    if twice:
+        raise OptionError(f"{twice[0]!r} has two values; give each name once")
+    return words[:n], {name: _parse_value(number) for name, _, number in pairs} or None
 
 
 def _parse_id(word: str) -> int:

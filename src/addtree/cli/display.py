@@ -14,6 +14,7 @@ from rich.progress import Progress as ProgressBar
 from addtree._optuna.trials import published
 from addtree.study.studies import Progress
 
+_MAX_FRONT = 20  # trials of the front that the summary of a run lists
 _MAX_UNTOLD = 20  # suggestions of a study that `status` lists
 
 
@@ -40,6 +41,8 @@ def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
 
     def update(p: Progress) -> None:
         text = "no value yet" if p.best is None else f"best {p.best.value:.6g}  {describe_path(p.best)}"
+        if p.front:
+            text = f"front of {len(p.front)}"
         failed = f"  {p.failed} failed" if p.failed else ""
         bar.update(line, completed=p.finished, description=text + failed)
         bar.start()  # does nothing if it has started
@@ -79,3 +82,9 @@ def print_summary(study: str, p: Progress) -> None:
         print(f"the last failure: {p.error}")
     if p.best is not None:
         print(f"best {p.best.value:.10g}: {json.dumps(p.best.params)}")
+    if p.front:
+        print(f"front of {len(p.front)}:" if len(p.front) > 1 else "front:")
+    for trial in p.front[:_MAX_FRONT]:
+        print(f"  {', '.join(f'{value:.6g}' for value in trial.values)}: {json.dumps(trial.params)}")
+    if len(p.front) > _MAX_FRONT:
+        print(f"  {len(p.front) - _MAX_FRONT} more: see `addtree best`")

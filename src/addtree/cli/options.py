@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from addtree.errors import OptionError
+
 DEFAULT_STORAGE = "sqlite:///addtree.db"  # an SQLite file in the working directory needs no setup
 
 StorageUrl = Annotated[
@@ -25,3 +27,20 @@ Noise = Annotated[
     ),
 ]
 Maximize = Annotated[bool, typer.Option("--maximize", help="Look for the largest value.")]
+EarlierStudies = Annotated[
+    list[str] | None, typer.Option(metavar="STUDY", help="An earlier study to learn from; may be repeated.")
+]
+EarlierStorages = Annotated[
+    list[str] | None,
+    typer.Option(metavar="URL", help="The storage of --history: one for all, or one for each; else --storage."),
+]
+
+
+def earlier_studies(studies: list[str] | None, storages: list[str] | None, default: str) -> tuple[tuple[str, str], ...]:
+    """Storage and name of each earlier study, from the options above and the storage of the new study."""
+    names, urls = studies or [], storages or [default]
+    if storages and not names:
+        raise OptionError(f"--history-storage {storages[0]} has no study; add --history STUDY")
+    if len(urls) not in (1, len(names)):
+        raise OptionError(f"{len(urls)} times --history-storage for {len(names)} --history; give one, or one for each")
+    return tuple(zip(urls * len(names) if len(urls) == 1 else urls, names, strict=True))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
+from addtree.cli.options import (
+    DEFAULT_STORAGE,
+    AnyStudyName,
+    EarlierStorages,
+    EarlierStudies,
+    StorageUrl,
+    earlier_studies,
+)
 from addtree.report import Report, write_page
 from addtree.report.study import build_study
 from addtree.report.text import explain as explain_report
+from addtree.study.history import read_task
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
@@ -27,17 +36,32 @@ def report(
     storage: StorageUrl = DEFAULT_STORAGE,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
     noise: AssumedNoise = None,
+    history: EarlierStudies = None,
+    history_storage: EarlierStorages = None,
 ) -> None:
-    """Write an HTML page that shows what the study found and what the model learned."""
-    write_page(output, _build_report(study, storage, noise))
+    """Write an HTML page that shows what the study found and what the model learned.
+
+    With --history, it also compares what earlier studies said with what the study found.
+    """
+    earlier = earlier_studies(history, history_storage, storage)
+    write_page(output, _build_report(study, storage, noise, earlier))
     print(output)
 
 
-def explain(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE, noise: AssumedNoise = None) -> None:
+def explain(
+    study: AnyStudyName = None,
+    storage: StorageUrl = DEFAULT_STORAGE,
+    noise: AssumedNoise = None,
+    history: EarlierStudies = None,
+    history_storage: EarlierStorages = None,
+) -> None:
     """Print a summary of what the study found and what the model learned."""
-    print(explain_report(_build_report(study, storage, noise)))
+    earlier = earlier_studies(history, history_storage, storage)
+    print(explain_report(_build_report(study, storage, noise, earlier)))
 
 
-def _build_report(study: str | None, storage: str, noise: float | None) -> Report:
+def _build_report(study: str | None, storage: str, noise: float | None, earlier: Sequence[tuple[str, str]]) -> Report:
+    """The report of a study; `earlier` has the storage and the name of each study of its history."""
+    history = [read_task(url, name) for url, name in earlier]
     with storage_at(storage, "read") as opened:
-        return build_study(find_study(opened, study), noise=noise)
+        return build_study(find_study(opened, study), noise=noise, history=history)

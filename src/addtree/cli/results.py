@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -14,12 +15,22 @@ from rich.table import Table
 from rich.text import Text
 
 from addtree._files import open_text
+from addtree._goals import Goals
 from addtree.cli.display import Terminal, print_untold
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
 from addtree.errors import OptionError, OutputError, StudyError
+from addtree.study.goals import study_goals, trial_values
 from addtree.study.manual import untold
 from addtree.study.storage import storage_at
-from addtree.study.studies import find_study, load_study, progress, progress_of, recommended_trial, study_names
+from addtree.study.studies import (
+    Progress,
+    find_study,
+    load_study,
+    progress,
+    progress_of,
+    recommended_trial,
+    study_names,
+)
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
 
 
@@ -32,8 +43,10 @@ def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) ->
         for name in names:
             loaded = find_study(opened, name)
             trials = loaded.get_trials(deepcopy=False)
-            p, waiting[name] = progress_of(trials, loaded.direction), untold(trials)
+            p, waiting[name] = progress_of(trials, loaded.directions), untold(trials)
             best_value = "-" if p.best is None else f"{p.best.value:.6g}"
+            if len(loaded.directions) > 1:
+                best_value = f"front of {len(p.front)}"
             table.add_row(Text(name), str(p.complete), str(p.pruned), str(p.failed), str(p.running), best_value)
     Terminal(highlight=False).print(table)
     print_untold(waiting)
@@ -47,23 +60,49 @@ def best(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Show the trial with the best value so far; a recommended one is safer if values are noisy."""
+    """Show the trial with the best value so far; a recommended one is safer if values are noisy.
+
+    With several objectives, show the front: the feasible trials that no other dominates.
+    """
     with storage_at(storage, "read") as opened:
         loaded = find_study(opened, study)
-        trial = progress(loaded).best
-        if trial is None:
-            raise StudyError(
-                f"study {loaded.study_name!r} has no value yet; run more trials, or tell the value of a suggested one"
-            )
+        goals, p = study_goals(loaded, loaded.get_trials(deepcopy=False)), progress(loaded)
+        found = list(p.front) if p.best is None else [p.best]
+        if not found:
+            raise StudyError(_why_none(loaded.study_name, p))
+        if recommended and p.best is None:
+            raise OptionError("--recommended needs one objective, and the study has several; leave it out")
         if recommended:
-            trial = recommended_trial(load_study(opened, loaded.study_name))
+            found = [recommended_trial(load_study(opened, loaded.study_name))]
     if as_json:
-        print(json.dumps({"id": trial.number, "value": trial.value, "config": trial.params}))
+        forms = [{"id": t.number, **_told(goals, t), "config": t.params} for t in found]
+        print(json.dumps(forms if p.best is None else forms[0]))
         return
-    width = max(map(len, ("value", *trial.params)))
-    print(f"{'value':<{width}}  {trial.value:.10g}  (trial {trial.number})")
-    for name, value in trial.params.items():
-        print(f"{name:<{width}}  {value!r}")
+    for k, trial in enumerate(found):
+        print("\n" * (k > 0) + _described(goals, trial))
+
+
+def _why_none(name: str, p: Progress) -> str:
+    if p.complete:
+        return f"no trial of study {name!r} keeps the constraints yet; run more trials, or relax the constraints"
+    return f"study {name!r} has no value yet; run more trials, or tell the value of a suggested one"
+
+
+def _described(goals: Goals, trial: FrozenTrial) -> str:
+    """The values and the configuration of a trial, one line each."""
+    values = trial_values(goals, trial) or {}
+    width = max(map(len, [*values, *trial.params]))
+    lines = [f"{name:<{width}}  {value:.10g}" for name, value in values.items()]
+    lines[0] += f"  (trial {trial.number})"
+    return "\n".join([*lines, *(f"{name:<{width}}  {value!r}" for name, value in trial.params.items())])
+
+
+def _told(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
+    """What is written about the value of a trial, or about its values by name."""
+    values = trial_values(goals, trial)
+    if goals.is_single and not goals.named:
+        return {"value": None if values is None else values[goals.names[0]]}
+    return {"values": values or {}}
 
 
 def export(
@@ -77,27 +116,29 @@ def export(
     if output is not None and output.suffix not in (".csv", ".json"):
         raise OptionError(f"--output {output} must end in .csv or .json")
     with storage_at(storage, "read") as opened:
-        trials = find_study(opened, study).get_trials(deepcopy=False)
-    rows = [_row(trial) for trial in trials if trial.state != TrialState.WAITING]
+        loaded = find_study(opened, study)
+        trials = loaded.get_trials(deepcopy=False)
+        goals = study_goals(loaded, trials)
+    rows = [_row(goals, trial) for trial in trials if trial.state != TrialState.WAITING]
     if output is None:
-        _write_csv(rows, sys.stdout)
+        _write_csv(goals.names, rows, sys.stdout)
         return
     try:
         with open_text(output) as file:
             if output.suffix == ".json":
                 json.dump(rows, file, indent=1)
             else:
-                _write_csv(rows, file)
+                _write_csv(goals.names, rows, file)
     except OSError as error:
         raise OutputError(f"{output} cannot be written: {error.strerror}; give another path") from None
 
 
-def _row(trial: FrozenTrial) -> dict[str, Any]:
+def _row(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
     """Return what `export` writes about a trial."""
     return {
         "id": trial.number,
         "state": _state(trial),
-        "value": trial.value,
+        **_told(goals, trial),
         "error": trial.user_attrs.get(ERROR),
         "config": trial.params,
     }
@@ -109,11 +150,16 @@ def _state(trial: FrozenTrial) -> str:
     return trial.state.name.lower()
 
 
-def _write_csv(rows: list[dict[str, Any]], file: TextIO) -> None:
-    """Write one line per row; each parameter has a column, which is empty where the parameter is not active."""
+def _write_csv(values: Sequence[str], rows: list[dict[str, Any]], file: TextIO) -> None:
+    """Write one line per row.
+
+    Each value has a column, and each parameter, which is empty where the parameter is not active. A parameter with the
+    name of another column is called params_NAME.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row["config"]))
+    heads = ["id", "state", *values, "error"]
     writer = csv.writer(file)
-    writer.writerow(["id", "state", "value", "error", *names])
+    writer.writerow([*heads, *(f"params_{name}" if name in values else name for name in names)])
     for row in rows:
-        parameters = [row["config"].get(name) for name in names]
-        writer.writerow([row["id"], row["state"], row["value"], row["error"], *parameters])
+        told = [row["values"].get(name) for name in values] if "values" in row else [row["value"]]
+        writer.writerow([row["id"], row["state"], *told, row["error"], *(row["config"].get(name) for name in names)])

@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from addtree.cli.display import print_summary, progress_bar
-from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl
+from addtree.cli.options import (
+    DEFAULT_STORAGE,
+    EarlierStorages,
+    EarlierStudies,
+    Maximize,
+    Noise,
+    StorageUrl,
+    earlier_studies,
+)
 from addtree.errors import InterruptedRunError, OptionError
 from addtree.study import supervisor
 from addtree.study.pruners import PRUNERS
@@ -35,18 +43,13 @@ def run(
         ),
     ] = None,
     maximize: Maximize = False,
-    history: Annotated[
-        list[str] | None, typer.Option(metavar="STUDY", help="An earlier study to learn from; may be repeated.")
-    ] = None,
-    history_storage: Annotated[
-        list[str] | None,
-        typer.Option(metavar="URL", help="The storage of --history: one for all, or one for each; else --storage."),
-    ] = None,
+    history: EarlierStudies = None,
+    history_storage: EarlierStorages = None,
 ) -> None:
     """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
     if timeout is not None and math.isnan(timeout):
         raise OptionError("--timeout nan is not a number of seconds")
-    earlier = _pairs(history or [], history_storage or [], storage)
+    earlier = earlier_studies(history, history_storage, storage)
     job = supervisor.Job(
         file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise, pruner, earlier
     )
@@ -56,15 +59,3 @@ def run(
     except KeyboardInterrupt:
         raise InterruptedRunError("interrupted; the same command continues from here") from None
     print_summary(job.study, result)
-
-
-def _pairs(studies: list[str], storages: list[str], default: str) -> tuple[tuple[str, str], ...]:
-    """Storage and name of each earlier study."""
-    urls = storages or [default]
-    if not studies and storages:
-        raise OptionError(f"--history-storage {storages[0]} has no study; add --history STUDY")
-    if len(urls) not in (1, len(studies)):
-        raise OptionError(
-            f"{len(urls)} times --history-storage for {len(studies)} --history; give one, or one for each"
-        )
-    return tuple(zip(urls * len(studies) if len(urls) == 1 else urls, studies, strict=True))

@@ -160,7 +160,7 @@ class Posterior:
 
     def mean(self, queries: Rows) -> Array:
         """Mean of the function at m queries; much faster than with the variance."""
-        return self.cross.value(queries) @ self.alpha
+        return np.asarray(self.prior_at(queries) + self.cross.value(queries) @ self.alpha)
 
     def predict(self, queries: Rows) -> tuple[Array, Array]:
         """Mean and variance of the function, without noise, at m queries."""

@@ -40,7 +40,7 @@ from addtree.model.thinning import thin
 
 @dataclass(frozen=True)
 class TransferSettings:
-    """How earlier tasks are used. The last five were chosen with `benchmarks.history`.
+    """How earlier tasks are used. The last six were chosen with `benchmarks.history`.
 
     fit_rows    rows of all tasks to which their surrogates are fitted, at most; it bounds the time of the start
     task_rows   rows of one task to which its surrogate is fitted, at most
@@ -51,7 +51,8 @@ class TransferSettings:
     trust       κ
     most        largest c
     doubt       least c with which the history takes the place of the initial design
-    portfolio   number of rows to begin with, at most
+    portfolio   number of rows to begin with so that each task has a good one, at most
+    options     number of further ones so that each option of a choice is among them, at most
     mix_every   one in this many rows is one of the initial design: a model that has seen only what was good before does
                 not know what else there is
     mix_until   number of rows after which none is
@@ -66,7 +67,8 @@ class TransferSettings:
     trust: float = 5.0
     most: float = 2.0
     doubt: float = 0.25
-    portfolio: int = 8
+    portfolio: int = 5
+    options: int = 3
     mix_every: int = 5
     mix_until: int = 24
 
@@ -114,9 +116,13 @@ class EarlierTasks:
         slope = c / scale
         return replace(self.shared, weights=slope * self.shared.weights, shift=-slope * centre)
 
+    def weight(self, data: Observations) -> float:
+        """c, given the observations of the new task."""
+        return self._regression(data)[0]
+
     def agrees_with(self, data: Observations) -> bool:
         """Whether the observations of the new task leave no doubt that the history is of use."""
-        return self._regression(data)[0] >= self.settings.doubt
+        return self.weight(data) >= self.settings.doubt
 
     def _regression(self, data: Observations) -> tuple[float, float, float]:
         """c within its bounds, and the centre and the scale that make h of m."""
@@ -129,10 +135,12 @@ class EarlierTasks:
         return min(max(c, 0.0), self.settings.most), centre, scale
 
     def portfolio(self) -> Index:
-        """Positions of support rows to evaluate first: together, they contain a good one for every task.
+        """Positions of support rows to evaluate first.
 
-        Each is chosen so that the rank of the best one so far, averaged over the tasks, decreases most. There are
-        fewer if it cannot decrease any more.
+        Together, the first ones contain a good one for every task: each is chosen so that the rank of the best one so
+        far, averaged over the tasks, decreases most. There are fewer if it cannot decrease any more. Each of the others
+        is the best one, on average over the tasks, in which a term of the kernel is active for the first time: what was
+        best before may not be the best branch now, and the model has to know of the others how good they can be.
         """
         rank = np.argsort(np.argsort(self.predictions, axis=0, kind="stable"), axis=0) / len(self.predictions)
         best, chosen = np.full(rank.shape[1], np.inf), []
@@ -142,6 +150,12 @@ class EarlierTasks:
                 break
             chosen.append(int(np.argmin(worth)))
             best = np.minimum(best, rank[chosen[-1]])
+        active, mean = self.shared.rows.active, np.mean(self.predictions, axis=1)
+        for _ in range(self.settings.options):
+            new = np.flatnonzero(np.any(active & ~np.any(active[chosen], axis=0), axis=1))
+            if not len(new):
+                break
+            chosen.append(int(new[np.argmin(mean[new])]))
         return np.array(chosen, dtype=np.intp)
 
 

@@ -11,11 +11,18 @@ pictures for notebooks.
     importance  shares of the variance, and interactions
     trust       how well the model predicts trials that it has not seen
     optima      how good each branch can get
+    front       the best trade-offs of several objectives
+    feasibility where constraints are kept and evaluations succeed
+    history     what became of what earlier studies said
     summary     everything that a report shows, as plain data
     format      numbers and labels as people read them
     bars        horizontal bars and intervals with long labels
     plots       the pictures
+    front_plots pictures of fronts and probabilities
     tree        the tree with what was tried and learned
+    sections    what the sections of the page share
+    learned     the sections about what the models learned
+    tradeoffs   the sections about fronts, constraints and failures
     html        the page
     text        the short form for a terminal
     study       the report of an Optuna study
@@ -25,18 +32,19 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from addtree._files import write_text
+from addtree._goals import Bounds, Goals, Noise
 from addtree.errors import ReportError
 from addtree.report.model import DEFAULT_LIMITS, Limits
 from addtree.report.records import Record
-from addtree.report.summary import Report, build
+from addtree.report.summary import Report, build, build_for
 from addtree.space.space import Space
 
-__all__ = ["Limits", "Record", "Report", "ReportError", "build", "write", "write_page"]
+__all__ = ["Limits", "Record", "Report", "ReportError", "build", "build_for", "write", "write_page"]
 
 
 def write(
@@ -45,17 +53,17 @@ def write(
     trials: Iterable[Any],
     *,
     maximize: bool = False,
+    objectives: Mapping[str, str] | None = None,
+    constraints: Mapping[str, Bounds] | None = None,
     title: str = "addtree",
     limits: Limits = DEFAULT_LIMITS,
-    noise: float | None = None,
+    noise: Noise = None,
+    reference_point: Mapping[str, float] | None = None,
+    history: Sequence[Any] = (),
 ) -> Report:
-    """Write the report of some trials to an HTML file, and return its content.
-
-    trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
-    limits  how many of them the model uses
-    noise   standard deviation of repeated evaluations; None to learn it
-    """
-    report = build(space, trials, maximize=maximize, title=title, limits=limits, noise=noise)
+    """Write the report of some trials to an HTML file, and return its content. The arguments are those of `build`."""
+    goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
+    report = build_for(goals, space, trials, title=title, limits=limits, history=history)
     write_page(path, report)
     return report
 

@@ -46,8 +46,12 @@ class FailureRule:
     elsewhere: tuple[int, int]
 
     def __str__(self) -> str:
+        return self.describe("fails", "failed")
+
+    def describe(self, verb: str, past: str) -> str:
+        """The rule in words, with the verb of what happens there, and with that of what the trials did."""
         return (
-            f"fails where {' and '.join(self.conditions)}: {self.failed} of {self.tried} trials there failed, "
+            f"{verb} where {' and '.join(self.conditions)}: {self.failed} of {self.tried} trials there {past}, "
             f"{self.elsewhere[0]} of {self.elsewhere[1]} elsewhere"
         )
 
@@ -61,8 +65,13 @@ def failure_rule(space: Space, trials: Sequence[Record]) -> FailureRule | None:
     >>> print(failure_rule(space, trials))
     fails where units > 400: 6 of 6 trials there failed, 0 of 25 elsewhere
     """
-    known = [trial for trial in trials if trial.state != "pending"][-_MAX_TRIALS:]
-    failed = np.array([trial.state == "failed" for trial in known], dtype=bool)
+    known = [trial for trial in trials if trial.state != "pending"]
+    return separating_rule(space, known, np.array([trial.state == "failed" for trial in known], dtype=bool))
+
+
+def separating_rule(space: Space, trials: Sequence[Record], failed: Mask) -> FailureRule | None:
+    """The rule that best separates the trials that failed, in any sense, from the others."""
+    known, failed = trials[-_MAX_TRIALS:], failed[-_MAX_TRIALS:]
     if failed.all() or not failed.any():
         return None
     names, holds = _conditions(space, known)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Sequence
 from typing import Any
+
+from addtree.report.records import Record
 
 _MAX_PLAIN = 1e6  # Numbers from 1 up to this one are written without an exponent.
 
@@ -62,3 +65,13 @@ def label(value: Any, width: int = 400) -> str:
     """
     plain = str(value).replace("\n", " ")
     return html.escape(plain if len(plain) <= width else plain[: width - 1] + "…", quote=False)
+
+
+def config_text(trial: Record) -> str:
+    """The configuration of a trial in one line."""
+    return ", ".join(f"{name}={value(v)}" for name, v in trial.config.items())
+
+
+def values_text(names: Sequence[str], trial: Record) -> str:
+    """The values of a trial in one line."""
+    return ", ".join(f"{name} {number(trial.values[name], 5)}" for name in names)

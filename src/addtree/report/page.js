@@ -1,6 +1,8 @@
 "use strict";
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
+  const picked = document.getElementById("picked");
+  const details = picked ? JSON.parse(document.getElementById("details").textContent) : {};
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const narrow = () => window.innerWidth < 560;
 
@@ -33,6 +35,32 @@
     let data = JSON.stringify(figure.data);
     if (dark.matches) data = data.replaceAll("#0072b2", "#56b4e9").replaceAll("rgba(0, 114, 178, 0.22)", "rgba(86, 180, 233, 0.3)");
     Plotly.react(div, JSON.parse(data), layout(figure.layout), { responsive: true, displayModeBar: false });
+    if (picked && !div.dataset.picks) {
+      div.dataset.picks = "yes";
+      div.on("plotly_click", (event) => pick(div, event.points[0].customdata));
+    }
+  }
+
+  // ---- a click on a trial of a front shows its values and its configuration below the plot
+  function pick(div, id) {
+    const trial = details[id];
+    if (!trial) return;
+    const title = document.createElement("h3");
+    title.textContent = `Trial ${id}`;
+    picked.replaceChildren(title, list(trial.values), list(trial.config));
+    div.after(picked);
+  }
+  function list(pairs) {
+    const out = document.createElement("dl");
+    out.className = "config";
+    for (const [name, value] of pairs) {
+      const row = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
+      dt.textContent = name;
+      dd.textContent = value;
+      row.append(dt, dd);
+      out.append(row);
+    }
+    return out;
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {

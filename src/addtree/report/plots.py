@@ -52,16 +52,23 @@ _SHARE_STYLES = {  # By kind of component: its name in the legend and its colour
 
 
 def progress(report: Report) -> go.Figure:
-    """The value of each trial, coloured by branch, the best value so far, and the trials that failed."""
+    """The value of each trial, coloured by branch, the best value so far, and the trials that failed.
+
+    A trial that violates a constraint is an open circle.
+    """
     figure = go.Figure()
     _add_trials(figure, report)
     if report.best_so_far:
         _add_best_so_far(figure, report)
+    if figure.data:
         _add_failed(figure, [t.id for t in report.trials if t.state == "failed"])
     values = [t.value or 0.0 for t in report.trials if t.state == "done"]
     figure.update_layout(
         xaxis={"title": {"text": "trial"}},
-        yaxis={"title": {"text": "value"}, **({"type": "log"} if _spans_decades(values) else {})},
+        yaxis={
+            "title": {"text": label(report.goals.objectives[0].name, LABEL_WIDTH)},
+            **({"type": "log"} if is_log_scale(values) else {}),
+        },
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         height=420,
     )
@@ -72,13 +79,20 @@ def _add_trials(figure: go.Figure, report: Report) -> None:
     done = [(t, branch) for t, branch in zip(report.trials, report.branches, strict=True) if t.state == "done"]
     for k, branch in enumerate(dict.fromkeys(branch for _, branch in done)):
         trials = [t for t, other in done if other == branch]
+        kept = [report.is_feasible(t) for t in trials]
+        marker: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75}
+        if not all(kept):
+            marker["symbol"] = ["circle" if ok else "circle-open" for ok in kept]
         figure.add_scatter(
             x=[t.id for t in trials],
             y=[t.value for t in trials],
             mode="markers",
             name=label(branch, LABEL_WIDTH) or "trials",
-            marker={"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75},
-            hovertext=[f"trial {t.id}: {number(t.value or 0.0, 6)}" for t in trials],
+            marker=marker,
+            hovertext=[
+                f"trial {t.id}: {number(t.value or 0.0, 6)}{'' if ok else ', violates a constraint'}"
+                for t, ok in zip(trials, kept, strict=True)
+            ],
             hoverinfo="text",
         )
 
@@ -112,9 +126,9 @@ def _add_failed(figure: go.Figure, ids: Sequence[int]) -> None:
     figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
 
 
-def _spans_decades(values: Sequence[float]) -> bool:
+def is_log_scale(values: Sequence[float], ratio: float = _LOG_RATIO) -> bool:
     """Whether the values are positive and differ by more than the ratio that asks for a log scale."""
-    return bool(values) and min(values) > 0 and max(values) / min(values) > _LOG_RATIO
+    return bool(values) and min(values) > 0 and max(values) / min(values) > ratio
 
 
 # ---------------------------------------------------------------------- effects
@@ -187,25 +201,31 @@ def interaction(pair: Interaction) -> go.Figure:
     figure = go.Figure()
     figure.add_heatmap(
         z=[rounded(row) for row in pair.mean.T],
-        x=_positions(pair.a),
-        y=_positions(pair.b),
+        x=positions(pair.a),
+        y=positions(pair.b),
         colorscale="RdBu",
         reversescale=True,
         zmid=0.0,
         colorbar={"thickness": 10},
         hovertemplate="%{z:.4g}<extra></extra>",
     )
-    for axis, update in ((pair.a, figure.update_xaxes), (pair.b, figure.update_yaxes)):
-        update(title={"text": label(axis.name, LABEL_WIDTH)})
-        if axis.is_number:
-            _set_scale(update, axis)
-        else:
-            update(tickvals=_positions(axis), ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
+    label_axis(figure.update_xaxes, pair.a)
+    label_axis(figure.update_yaxes, pair.b)
     figure.update_layout(height=320)
     return figure
 
 
-def _positions(axis: Axis) -> list[Any]:
+def label_axis(update: Any, axis: Axis) -> None:
+    """Give an axis of a figure its title, its scale and its ticks; `update` is the figure's method for that axis."""
+    update(title={"text": label(axis.name, LABEL_WIDTH)})
+    if axis.is_number:
+        _set_scale(update, axis)
+    else:
+        update(tickvals=positions(axis), ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
+
+
+def positions(axis: Axis) -> list[Any]:
+    """The positions of an axis in a figure; categories are numbered."""
     return list(axis.values) if axis.is_number else list(range(len(axis.values)))
 
 
@@ -352,7 +372,7 @@ def optima(choice: ChoiceOptima) -> go.Figure:
         hoverinfo="text",
     )
     shown = [*(o.low for o in options), *(o.high for o in options), *(best for _, best in seen)]
-    axis = {"type": "log"} if _spans_decades(shown) else {}
+    axis = {"type": "log"} if is_log_scale(shown) else {}
     return horizontal(figure, [str(option.option) for option in options], axis, numbered=True)
 
 

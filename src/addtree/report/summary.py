@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from addtree._goals import Bounds, Goals, Noise
 from addtree._threads import one_blas_thread
 from addtree._types import Array
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.failures import FailureRule, failure_rule
+from addtree.report.feasibility import Requirement, constraint_requirements, success_requirement
 from addtree.report.format import plural
+from addtree.report.front import Front, best_of, find_front, is_feasible
+from addtree.report.history import HistoryReport, compare
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
 from addtree.report.optima import ChoiceOptima, choice_optima
-from addtree.report.records import Record, encode_records, make_records
+from addtree.report.records import Record, encode_records, make_records, with_value
 from addtree.report.trust import CrossValidation, cross_validate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
@@ -51,20 +55,21 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Learned:
-    """What the model learned from the trials that have a value.
+    """What the model of one value learned from the trials that have it.
 
     curves        effect of each parameter and each choice, by name
     interactions  pairs of parameters that interact, strongest first
     shares        share of the variance that each component explains
-    best          explanation of the best configuration
+    best          explanation of the best configuration; None if this is not the only objective, or nothing is feasible
     trust         how well such a model predicts trials that it has not seen
-    optima        how good each option of each choice can get, and where the optimum lies
+    optima        how good each option of each choice can get, and where the optimum lies; only for one objective
+                  without constraints
     """
 
     curves: dict[str, Curve]
     interactions: tuple[Interaction, ...]
     shares: tuple[Share, ...]
-    best: Explanation
+    best: Explanation | None
     trust: CrossValidation
     optima: tuple[ChoiceOptima, ...]
 
@@ -75,42 +80,67 @@ class Tally:
 
     tried       number of trials, whatever their state
     failed      number of trials that failed
-    best        best value
-    holds_best  whether the best trial of all is one of them
+    best        best value of a feasible trial; None with several objectives
+    holds_best  whether the best trial of all, or one of the front, is one of them
+    on_front    number of trials on the front of several objectives
     """
 
     tried: int
     failed: int
     best: float | None
     holds_best: bool
+    on_front: int = 0
 
 
 @dataclass(frozen=True)
 class Report:
     """Everything a report shows.
 
-    best      the trial with the best value
+    goals     the objectives and constraints
+    best      the feasible trial with the best value; None with several objectives
+    front     the best trade-offs of several objectives; None with one
     tallies   one per node of the space
     branches  per trial, the name of the branch it belongs to, for colours
     errors    the most frequent error messages, with the number of trials that failed with each
     rule      where trials fail; None if they do not, or if nothing tells where
-    learned   None if the values cannot be explained; the notes then say why
+    models    by name, what was learned about each objective and constraint; the notes say why one is missing
+    required  where each constraint is kept
+    success   where evaluations succeed; None if none failed
     notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
     inferred  whether the space was inferred from the trials
+    history   what became of earlier studies; None if there are none, or if nothing was learned
     """
 
     title: str
     space: Space
-    maximize: bool
+    goals: Goals
     trials: tuple[Record, ...]
     best: Record | None
+    front: Front | None
     tallies: tuple[Tally, ...]
     branches: tuple[str, ...]
     errors: tuple[tuple[str, int], ...]
     rule: FailureRule | None
-    learned: Learned | None
+    models: Mapping[str, Learned]
+    required: tuple[Requirement, ...]
+    success: Requirement | None
     notes: tuple[str, ...]
     inferred: bool = False
+    history: HistoryReport | None = None
+
+    @property
+    def maximize(self) -> bool:
+        """Whether the largest value is sought; with several objectives, of the first."""
+        return self.goals.objectives[0].maximize
+
+    @property
+    def learned(self) -> Learned | None:
+        """What was learned about the only objective; None with several, or if its values cannot be explained."""
+        return self.models.get(self.goals.objectives[0].name) if self.front is None else None
+
+    def is_feasible(self, trial: Record) -> bool:
+        """Whether a trial is done and keeps all constraints."""
+        return is_feasible(self.goals, trial)
 
     def count(self, state: str) -> int:
         """The number of trials in a state."""
@@ -118,10 +148,10 @@ class Report:
 
     @property
     def best_so_far(self) -> list[tuple[int, float]]:
-        """Id and value of each trial that is better than all trials before it."""
+        """Id and value of each feasible trial that is better than all feasible trials before it."""
         out: list[tuple[int, float]] = []
         for trial in self.trials:
-            if trial.state != "done" or trial.value is None:
+            if trial.value is None or not self.is_feasible(trial):
                 continue
             if not out or (trial.value > out[-1][1] if self.maximize else trial.value < out[-1][1]):
                 out.append((trial.id, trial.value))
@@ -134,37 +164,62 @@ def build(
     trials: Iterable[Any],
     *,
     maximize: bool = False,
+    objectives: Mapping[str, str] | None = None,
+    constraints: Mapping[str, Bounds] | None = None,
     title: str = "addtree",
     limits: Limits = DEFAULT_LIMITS,
-    noise: float | None = None,
+    noise: Noise = None,
+    reference_point: Mapping[str, float] | None = None,
+    history: Sequence[Any] = (),
 ) -> Report:
     """Compute the report of some trials.
 
-    trials  `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
-    limits  how many of them the model uses
-    noise   standard deviation of repeated evaluations; None to learn it
+    trials       `Trial`s of an optimizer, `Record`s, or mappings with the keys of a `Record`
+    limits       how many of them the model uses
+    noise        standard deviation of repeated evaluations, a dict by name if there are several; None to learn it
+    history      earlier studies that the run learned from
+
+    The other arguments are those of `Optimizer`.
     """
-    Specification(noise=noise)  # raises if the noise is impossible
-    known = make_records(space, trials)
-    done = [trial for trial in known if trial.state == "done"]
-    best = (max if maximize else min)(done, key=_value, default=None)
-    learned, notes = None, _why_not(space, done, len(known))
-    if not notes:
-        assert best is not None
-        learned, notes = _learn(space, known, best, maximize, limits, noise)
+    goals = Goals.read(objectives, constraints, maximize=maximize, noise=noise, reference_point=reference_point)
+    return build_for(goals, space, trials, title=title, limits=limits, history=history)
+
+
+@one_blas_thread()
+def build_for(
+    goals: Goals,
+    space: Space,
+    trials: Iterable[Any],
+    *,
+    title: str = "addtree",
+    limits: Limits = DEFAULT_LIMITS,
+    history: Sequence[Any] = (),
+) -> Report:
+    """Compute the report of some trials with these goals; see `build`."""
+    for std in goals.noise.values():
+        Specification(noise=std)  # raises if the noise is impossible
+    known = make_records(space, trials, goals)
+    several = len(goals.objectives) > 1
+    front = find_front(space, goals, known) if several else None
+    best = None if several else best_of(goals, known, goals.objectives[0].name)
+    models, notes = _learn_all(space, goals, known, best, limits)
     messages = Counter(t.error or "no message" for t in known if t.state == "failed")
     return Report(
         title=title,
         space=space,
-        maximize=maximize,
+        goals=goals,
         trials=known,
         best=best,
-        tallies=_tallies(Encoding(space), known, best, maximize),
-        branches=_branches(space, known, learned),
+        front=front,
+        tallies=_tallies(Encoding(space), goals, known, best, front),
+        branches=_branches(space, known, next(iter(models.values()), None)),
         errors=tuple(messages.most_common(_MAX_ERRORS)),
         rule=failure_rule(space, known),
-        learned=learned,
+        models=models,
+        required=constraint_requirements(space, goals, known, limits),
+        success=success_requirement(space, known),
         notes=tuple(notes),
+        history=_compared(space, goals, known, models, history),
     )
 
 
@@ -176,9 +231,6 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
     """Why there is nothing to learn from the trials that are done; empty if there is something."""
     if len(done) < _MIN_VALUES:
         return [f"Trials with a value: {len(done)} of {n_trials}; effects need at least {_MIN_VALUES}."]
-    values = [_value(trial) for trial in done]
-    if max(values) - min(values) < _MIN_RANGE:
-        return ["All values are the same, so there is nothing to explain."]
     encoding = space.encoding
     if encoding.names and len(set(encoding.keys(encoding.encode([trial.config for trial in done])))) == 1:
         return ["All trials have the same configuration, so there is nothing to explain."]
@@ -188,32 +240,88 @@ def _why_not(space: Space, done: Sequence[Record], n_trials: int) -> list[str]:
 # ---------------------------------------------------------------------- the model
 
 
-def _learn(
-    space: Space, known: Sequence[Record], best: Record, maximize: bool, limits: Limits, noise: float | None
-) -> tuple[Learned, list[str]]:
+def _compared(
+    space: Space,
+    goals: Goals,
+    trials: Sequence[Record],
+    models: Mapping[str, Learned],
+    history: Sequence[Any],
+) -> HistoryReport | None:
+    """What became of earlier studies; None if there are none, with several objectives, or if nothing was learned."""
+    objective = goals.objectives[0]
+    if not history or len(goals.objectives) > 1 or objective.name not in models:
+        return None
+    done = [trial for trial in trials if trial.state == "done"]
+    return compare(space, history, done, models[objective.name].curves, maximize=objective.maximize)
+
+
+def _learn_all(
+    space: Space, goals: Goals, known: Sequence[Record], best: Record | None, limits: Limits
+) -> tuple[dict[str, Learned], list[str]]:
+    """What the models of all objectives and constraints say, by name, and notes about the values that they use."""
+    done = [trial for trial in known if trial.state == "done"]
+    notes = _why_not(space, done, len(known))
+    if notes:
+        return {}, notes
+    models: dict[str, Learned] = {}
+    directions = {objective.name: objective.maximize for objective in goals.objectives}
+    directions |= {constraint.name: constraint.sign < 0 for constraint in goals.constraints}
+    for k, (name, maximize) in enumerate(directions.items()):
+        own, more = with_value(known, name), []
+        values = [_value(trial) for trial in own if trial.state == "done"]
+        if max(values) - min(values) < _MIN_RANGE:
+            more = ["All values are the same, so there is nothing to explain."]
+        else:
+            explained = with_value([best], name)[0] if best is not None and k == 0 else None
+            fit = Fit(space, maximize, limits, goals.noise.get(name))
+            models[name], more = _learn(fit, own, explained, with_optima=goals.is_single)
+        notes += [note if goals.is_single else f"{name}: {note}" for note in more]
+    return models, notes
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How the model of one value is fitted; see `fit_model`."""
+
+    space: Space
+    maximize: bool
+    limits: Limits
+    noise: float | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of the functions that fit models."""
+        return {"maximize": self.maximize, "limits": self.limits, "noise": self.noise}
+
+
+def _learn(fit: Fit, known: Sequence[Record], best: Record | None, *, with_optima: bool) -> tuple[Learned, list[str]]:
     """What a model of the values says, and notes about the values that it uses."""
     done = [trial for trial in known if trial.state == "done"]
     y, notes = _bound(np.array([_value(trial) for trial in done]))
-    y, more = _clipped(y, maximize)
+    y, more = _clipped(y, fit.maximize)
     notes += more
-    used = thin(-y if maximize else y, limits.condition)
+    used = thin(-y if fit.maximize else y, fit.limits.condition)
     if len(used) < len(done):
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
     trials, y = [done[i] for i in used], y[used]
-    configs = [trial.config for trial in trials]
-    gp = fit_model(space, trials, y, maximize=maximize, limits=limits, noise=noise)
-    effects = Effects(gp, gp.encoding.encode(configs))
-    expectation, parts = effects.contributions(best.config)
-    predicted = expectation + math.fsum(part.mean for part in parts)
+    gp = fit_model(fit.space, trials, y, **fit.options)
+    effects = Effects(gp, gp.encoding.encode([trial.config for trial in trials]))
     learned = Learned(
         curves={name: effects.curve(name) for name in effects.encoding.names},
         interactions=tuple(interactions(effects)),
         shares=tuple(shares(effects)),
-        best=Explanation(expectation, tuple(parts), predicted, _value(best)),
-        trust=cross_validate(space, trials, y, maximize=maximize, limits=limits, noise=noise),
-        optima=choice_optima(space, known, maximize=maximize, limits=limits, noise=noise),
+        best=None if best is None else _explain(effects, best),
+        trust=cross_validate(fit.space, trials, y, **fit.options),
+        optima=choice_optima(fit.space, known, **fit.options) if with_optima else (),
     )
     return learned, notes
+
+
+def _explain(effects: Effects, best: Record) -> Explanation:
+    """Why a configuration has its value."""
+    expectation, parts = effects.contributions(best.config)
+    predicted = expectation + math.fsum(part.mean for part in parts)
+    return Explanation(expectation, tuple(parts), predicted, _value(best))
 
 
 def _bound(y: Array) -> tuple[Array, list[str]]:
@@ -241,17 +349,21 @@ def _clipped(y: Array, maximize: bool) -> tuple[Array, list[str]]:
 # ---------------------------------------------------------------------- branches
 
 
-def _tallies(encoding: Encoding, trials: Sequence[Record], best: Record | None, maximize: bool) -> tuple[Tally, ...]:
+def _tallies(
+    encoding: Encoding, goals: Goals, trials: Sequence[Record], best: Record | None, front: Front | None
+) -> tuple[Tally, ...]:
     X = encode_records(encoding, trials)
-    value = np.array([_value(t) if t.state == "done" else math.nan for t in trials])
+    value = np.array([_value(t) if is_feasible(goals, t) else math.nan for t in trials])
     failed = np.array([t.state == "failed" for t in trials], dtype=bool)
-    is_best = np.array([t is best for t in trials], dtype=bool)
+    on_front = np.array([front is not None and t.id in front.ids for t in trials], dtype=bool)
+    is_best = on_front | np.array([t is best for t in trials], dtype=bool)
     out = []
     for node in range(len(encoding.space.nodes)):
         on = encoding.inside(X, node)
         here = value[on & ~np.isnan(value)]
-        best_here = float(np.max(here) if maximize else np.min(here)) if len(here) else None
-        out.append(Tally(int(on.sum()), int((on & failed).sum()), best_here, bool((on & is_best).any())))
+        best_here = float(np.max(here) if goals.objectives[0].maximize else np.min(here)) if len(here) else None
+        counts = (int(on.sum()), int((on & failed).sum()))
+        out.append(Tally(*counts, best_here, bool((on & is_best).any()), int((on & on_front).sum())))
     return tuple(out)
 
 

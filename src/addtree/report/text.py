@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from addtree.report.effects import Curve
-from addtree.report.format import plural, probability, value
+from addtree.report.format import config_text, plural, probability, value, values_text
+from addtree.report.front import ChoiceFronts, nearest
+from addtree.report.history import HistoryReport
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
-from addtree.report.summary import Explanation, Report
-from addtree.report.trust import CrossValidation
+from addtree.report.summary import Explanation, Learned, Report
 from addtree.space.space import Choice, Space
 
 _MAX_LINES = 8  # A list has at most this many lines.
+_MAX_FRONT = 12  # At most this many trials of the front are listed.
+_MAX_BELIEFS = 3  # Of each earlier study, at most this many beliefs are listed.
 _BAR_WIDTH = 24  # A share of 100 % is a bar of this many characters.
 _OPTION_WIDTH = 24  # The name of an option is cut to this many characters in a table.
 _LABEL_WIDTH = 60  # The name of a component is cut to this many characters.
@@ -20,7 +23,7 @@ _MESSAGE_WIDTH = 100  # An error message is cut to this many characters.
 
 
 def explain(report: Report) -> str:
-    """A page of text: the best configuration, why it is good, what matters, and whether the model can be trusted.
+    """A page of text: the best configuration or the front, what matters, and whether the model can be trusted.
 
     >>> from addtree import Real, Space
     >>> from addtree.report.summary import build
@@ -29,23 +32,84 @@ def explain(report: Report) -> str:
     best 2, trial 0: x=0.5
     Trials with a value: 1 of 1; effects need at least 4.
     """
-    lines = [f"{report.title}: {plural(len(report.trials), 'trial')}, {report.count('failed')} failed"]
-    if report.best is not None:
-        config = ", ".join(f"{name}={value(v)}" for name, v in report.best.config.items())
-        lines.append(f"best {report.best.value:.6g}, trial {report.best.id}: {config}")
-    lines += report.notes
+    lines = [_headline(report), *_best(report), *report.notes]
     if report.inferred:
         lines += ["", "space, as the trials show it", *(f"  {line}" for line in str(report.space).splitlines())]
-    if report.learned is not None:
+    if report.front is not None and report.front.trials:
+        lines += _branches(report.front.choices)
+    lines += _constraints(report)
+    if report.learned is not None and report.learned.best is not None:
         lines += _why(report.learned.best)
-        lines += _variance(report.learned.shares)
-        lines += _options(report.space, report.learned.curves)
+    one = len(report.models) == 1
+    for name, learned in report.models.items():
+        lines += _variance(learned.shares, "" if one else f" in {name}")
+        lines += _options(report.space, learned.curves, "" if one else f" in {name}")
+    if report.learned is not None:
         lines += _optima(report.learned.optima)
-        lines += _trust(report.learned.trust)
+    lines += _trusts(report.models)
+    if report.history is not None:
+        lines += _history(report.history)
     if report.errors:
         lines += ["", "failures", *([] if report.rule is None else [f"  {report.rule}"])]
         lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
     return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------- what was found
+
+
+def _headline(report: Report) -> str:
+    kept = ""
+    if report.goals.constraints:
+        kept = f", {sum(map(report.is_feasible, report.trials))} feasible"
+    return f"{report.title}: {plural(len(report.trials), 'trial')}, {report.count('failed')} failed{kept}"
+
+
+def _best(report: Report) -> Iterator[str]:
+    """The best trial, or the front; if nothing is feasible, the trial that comes nearest."""
+    names = report.goals.names
+    if report.front is not None and report.front.trials:
+        yield f"front: {plural(len(report.front.trials), 'trial')}"
+        for trial in report.front.trials[:_MAX_FRONT]:
+            yield f"  trial {trial.id}: {values_text(names, trial)}: {config_text(trial)}"
+        if len(report.front.trials) > _MAX_FRONT:
+            yield f"  {len(report.front.trials) - _MAX_FRONT} more: see the report"
+    elif report.best is not None:
+        bounded = [constraint.name for constraint in report.goals.constraints]
+        kept = f" ({values_text(bounded, report.best)})" if bounded else ""
+        yield f"best {report.best.value:.6g}{kept}, trial {report.best.id}: {config_text(report.best)}"
+    elif (closest := nearest(report.goals, report.trials)) is not None:
+        told = f"{values_text(names, closest)}: {config_text(closest)}"
+        yield f"no trial keeps the constraints yet; trial {closest.id} comes nearest: {told}"
+
+
+def _branches(choices: Sequence[ChoiceFronts]) -> Iterator[str]:
+    """How much of the front each option reaches alone."""
+    if choices:
+        yield from ("", "the trade-off within each branch (hypervolume of its own front, as a share of that of all)")
+    for choice in choices[:_MAX_LINES]:
+        yield f"  {choice.choice} {choice.condition}".rstrip()
+        labels = [str(option.option)[:_OPTION_WIDTH] for option in choice.options]
+        width = max(map(len, labels))
+        for label, option in zip(labels, choice.options, strict=True):
+            share = "–" if option.share is None else f"{option.share:.0%}"
+            tried = plural(option.tried, "trial")
+            yield f"    {label:<{width}}  {share:>5}  {tried}, {option.on_front} on the front"
+    if len(choices) > _MAX_LINES:
+        yield f"  {plural(len(choices) - _MAX_LINES, 'more choice')}: see the report"
+
+
+def _constraints(report: Report) -> Iterator[str]:
+    """How many trials keep each constraint, and where it is violated."""
+    if report.required:
+        yield from ("", "constraints")
+    for required in report.required:
+        yield f"  {required.text}: kept by {required.good} of {plural(required.tried, 'trial')}"
+        if required.rule is not None:
+            yield f"    {required.rule.describe('violated', 'violated it')}"
+
+
+# ---------------------------------------------------------------------- what was learned
 
 
 def _optima(choices: Sequence[ChoiceOptima]) -> Iterator[str]:
@@ -66,13 +130,25 @@ def _optima(choices: Sequence[ChoiceOptima]) -> Iterator[str]:
         yield f"  {plural(len(choices) - _MAX_LINES, 'more choice')}: see the report"
 
 
-def _trust(trust: CrossValidation) -> Iterator[str]:
-    """How well the model predicts trials that it has not seen."""
-    yield from ("", "can the model be trusted?", f"  {trust.verdict}")
-    yield (
-        f"  Predicted by models fitted to other trials: {max(trust.explained, 0):.0%} of the variance explained,"
-        f" {trust.coverage_95:.0%} of the values inside 95 % intervals."
-    )
+def _trusts(models: Mapping[str, Learned]) -> Iterator[str]:
+    """How well the models predict trials that they have not seen."""
+    if models:
+        yield from ("", "can the model be trusted?" if len(models) == 1 else "can the models be trusted?")
+    for name, learned in models.items():
+        of = "" if len(models) == 1 else f"{name}: "
+        yield f"  {of}{learned.trust.verdict}"
+        yield (
+            f"  Predicted by models fitted to other trials: {max(learned.trust.explained, 0):.0%} of the variance"
+            f" explained, {learned.trust.coverage_95:.0%} of the values inside 95 % intervals."
+        )
+
+
+def _history(history: HistoryReport) -> Iterator[str]:
+    """What became of what each earlier study said."""
+    yield from ("", "what became of earlier studies", f"  {history.verdict}")
+    for study in history.studies[:_MAX_LINES]:
+        yield f"  {study.name}: {study.summary}"
+        yield from (f"    {belief.verdict}: {belief}" for belief in study.beliefs[:_MAX_BELIEFS])
 
 
 def _why(explanation: Explanation) -> Iterator[str]:
@@ -87,19 +163,19 @@ def _why(explanation: Explanation) -> Iterator[str]:
     yield f"  {explanation.predicted:>+11.4g}  predicted; observed {explanation.observed:.4g}"
 
 
-def _variance(shares: Sequence[Share]) -> Iterator[str]:
+def _variance(shares: Sequence[Share], of: str) -> Iterator[str]:
     """The components that explain most of the variance."""
-    yield from ("", "what explains the differences between trials")
+    yield from ("", f"what explains the differences between trials{of}")
     for share in shares[:_MAX_LINES]:
         bar = "█" * round(_BAR_WIDTH * min(max(share.share, 0.0), 1.0))
         yield f"  {share.share:>6.1%}  {bar:<{_BAR_WIDTH}}  {share.label[:_LABEL_WIDTH]}"
 
 
-def _options(space: Space, curves: Mapping[str, Curve]) -> Iterator[str]:
+def _options(space: Space, curves: Mapping[str, Curve], of: str) -> Iterator[str]:
     """The effect of each option of each choice."""
     choices = [curves[name] for name, domain in space.variables.items() if isinstance(domain, Choice)]
     if choices:
-        yield from ("", "options, compared with the average of all options of the choice")
+        yield from ("", f"options, compared with the average of all options of the choice{of}")
     for curve in choices:
         rows = zip(curve.axis.values, curve.mean, curve.margin, strict=True)
         effects = [f"{label} {mean:+.3g} ± {margin:.2g}" for label, mean, margin in rows]

@@ -7,7 +7,7 @@ from typing import Any
 
 from addtree.report.effects import Curve
 from addtree.report.format import number, plural, value
-from addtree.report.summary import Report
+from addtree.report.summary import Report, Tally
 from addtree.space.forms import opened_spaces
 from addtree.space.space import Choice
 
@@ -19,7 +19,7 @@ _PADDING = 3  # A curve ends this many pixels before the edge of its drawing.
 def draw(report: Report) -> str:
     """The tree as nested lists; CSS draws its lines and colours, and effects are small SVG drawings."""
     tally = report.tallies[0]
-    head = f'<span class="root">{plural(tally.tried, "trial")}</span>{_best_value(tally.best)}'
+    head = f'<span class="root">{plural(tally.tried, "trial")}</span>{_best_found(report, tally)}'
     return f'<div class="tree" id="tree">{head}{_node(report, 0)}</div>'
 
 
@@ -74,11 +74,12 @@ def _option(report: Report, label: Any, child: int, effect: str) -> str:
         f"<b>{tally.tried}×</b></span>"
     )
     failed = f'<span class="failed">{tally.failed} failed</span>' if tally.failed else ""
-    star = ' <span class="star" title="on the path of the best configuration">★</span>' if tally.holds_best else ""
+    where = "on the path of the best configuration" if report.front is None else "with trials on the front"
+    star = f' <span class="star" title="{where}">★</span>' if tally.holds_best else ""
     kind = "option best" if tally.holds_best else "option" if tally.tried else "option untried"
     return (
         f'<li class="{kind}"><div class="row"><span class="label">{escape(str(label))}{star}</span>'
-        f"{tried}{_best_value(tally.best)}{effect}{failed}</div>{_node(report, child)}</li>"
+        f"{tried}{_best_found(report, tally)}{effect}{failed}</div>{_node(report, child)}</li>"
     )
 
 
@@ -92,8 +93,11 @@ def _option_effect(report: Report, curve: Curve | None, o: int) -> str:
     )
 
 
-def _best_value(best: float | None) -> str:
-    return "" if best is None else f'<span class="bestvalue">best {number(best)}</span>'
+def _best_found(report: Report, tally: Tally) -> str:
+    """The best value, or the number of trials on the front of several objectives."""
+    if report.front is not None:
+        return f'<span class="bestvalue">{tally.on_front} on the front</span>'
+    return "" if tally.best is None else f'<span class="bestvalue">best {number(tally.best)}</span>'
 
 
 def _interval(report: Report, curve: Curve, o: int) -> str:

@@ -132,13 +132,13 @@ def _summarise(ids: Sequence[int], y: Array, mean: Array, std: Array) -> CrossVa
         mean=mean,
         std=std,
         explained=1.0 - float(np.mean(error**2) / np.var(z)),
-        rank_correlation=_rank_correlation(y, mean),
+        rank_correlation=rank_correlation(y, mean),
         coverage_90=float(np.mean(np.abs(error) <= Z_90 * (std / unit))),
         coverage_95=float(np.mean(np.abs(error) <= Z_95 * (std / unit))),
     )
 
 
-def _rank_correlation(a: Array, b: Array) -> float:
+def rank_correlation(a: Array, b: Array) -> float:
     """Spearman's rank correlation; 0 if either is constant."""
     from scipy.stats import spearmanr  # takes longer to import than the rest of the report, and only this needs it
 

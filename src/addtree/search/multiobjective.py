@@ -80,7 +80,7 @@ def _means_at(posterior: Posterior, X: Array) -> Array:
     """The means at rows, which are free if the posterior was conditioned on them first."""
     if np.array_equal(posterior.rows.X[: len(X)], X, equal_nan=True):
         return posterior.means()[: len(X)]
-    return np.asarray(posterior.cross.value(posterior.kernel.rows(X)) @ posterior.alpha)
+    return posterior.mean(posterior.kernel.rows(X))
 
 
 def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generator) -> Observed:

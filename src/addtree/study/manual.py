@@ -5,26 +5,31 @@ A suggested configuration is a running trial without a worker. It waits until so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._goals import Goals
 from addtree._numbers import MAX_EXACT, is_whole
 from addtree._optuna.codec import to_distribution
 from addtree._optuna.trials import STD, suggestion_attrs
 from addtree._types import Config
-from addtree.errors import StudyError
+from addtree.errors import OptionError, StudyError, TrialError
+from addtree.study.goals import constraint_attrs, objective_values, store_constraints, study_goals
 from addtree.study.studies import space_of
 from addtree.study.tickets import has_owner, is_forgotten, is_lost, live_owner, withdraw
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment gave: its value with its standard error if that is known, or None if it failed."""
+    """What an experiment gave: its value with its standard error if that is known, or None if it failed.
 
-    value: float | None
+    With several objectives or constraints, the value is a dict with a number for each.
+    """
+
+    value: float | Mapping[str, float] | None
     std: float | None = None
 
 
@@ -36,13 +41,16 @@ def untold(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 def tell_trial(study: optuna.Study, number: int, result: Result) -> None:
     """Store the result of a suggested trial; a StudyError if it does not wait for one."""
     trial = _waiting(study, number, "tell")
+    goals = study_goals(study, study.get_trials(deepcopy=False))
+    values = _read(goals, result)
     try:
-        if result.value is None:
+        if values is None:
             study.tell(number, state=TrialState.FAIL)
             return
         if result.std is not None:
             study._storage.set_trial_user_attr(trial._trial_id, STD, result.std)
-        study.tell(number, result.value)
+        store_constraints(study, trial._trial_id, goals, values)
+        study.tell(number, objective_values(goals, values))
     except (optuna.exceptions.UpdateFinishedTrialError, ValueError) as error:  # somebody told it at this moment
         raise StudyError(f"{_name(study, number)}: {error}; tell each suggested trial once") from None
 
@@ -55,18 +63,30 @@ def add_trial(study: optuna.Study, config: Config, result: Result) -> None:
             f"study {study.study_name!r} has no declared space that could hold a configuration; "
             "add the trial in Python with study.add_trial of Optuna"
         )
-    params = space.validate(config)
+    params, goals = space.validate(config), study_goals(study, study.get_trials(deepcopy=False))
+    values = _read(goals, result)
+    user_attrs, system_attrs = ({}, {}) if values is None else constraint_attrs(goals, values)
     exact = all(abs(value) <= MAX_EXACT for value in params.values() if is_whole(value))
     study.add_trial(
         optuna.create_trial(
-            state=TrialState.FAIL if result.value is None else TrialState.COMPLETE,
-            value=result.value,
+            state=TrialState.FAIL if values is None else TrialState.COMPLETE,
+            values=None if values is None else objective_values(goals, values),
             params=params,
             distributions={name: to_distribution(space.variables[name]) for name in params},
-            user_attrs={} if result.std is None else {STD: result.std},
-            system_attrs={} if exact else suggestion_attrs(params),  # Optuna rounds larger numbers
+            user_attrs=user_attrs if result.std is None else {**user_attrs, STD: result.std},
+            system_attrs=system_attrs if exact else {**system_attrs, **suggestion_attrs(params)},  # Optuna rounds them
         )
     )
+
+
+def _read(goals: Goals, result: Result) -> dict[str, float] | None:
+    """Return the values of a result by name, None if it failed, or an OptionError if they are not those of a study."""
+    if result.std is not None and not goals.is_single:
+        raise OptionError(f"--std {result.std:g} is for a study with one value; leave it out")
+    try:
+        return None if result.value is None else goals.read_values(result.value)
+    except TrialError as error:
+        raise OptionError(f"{error}; give {' '.join(f'{name}=NUMBER' for name in goals.names)}") from None
 
 
 def forget_trial(study: optuna.Study, number: int) -> None:
@@ -98,7 +118,7 @@ def _waiting(study: optuna.Study, number: int, verb: str) -> FrozenTrial:
 def _what_became_of(trial: FrozenTrial) -> str:
     """Say in words why a trial does not wait for a value."""
     if trial.state == TrialState.COMPLETE:
-        return f"already has the value {trial.value:.6g}"
+        return f"already has the value {', '.join(f'{value:.6g}' for value in trial.values)}"
     if trial.state == TrialState.WAITING:
         return "waits for a worker"
     if is_forgotten(trial):

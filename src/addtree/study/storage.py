@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import math
 import time
 import traceback
 import warnings
@@ -18,19 +16,16 @@ import sqlalchemy
 import sqlalchemy.event
 import sqlalchemy.exc
 from optuna.storages import BaseStorage, GrpcStorageProxy, RDBStorage
-from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.engine import make_url
 
-from addtree._numbers import is_number
-from addtree._optuna.trials import LOST
 from addtree.errors import AddTreeError, StorageError
+from addtree.study.database import Database
 from addtree.study.journal import open_journal
 from addtree.study.redaction import hide_password, hide_secrets
 
 Access: TypeAlias = Literal["read", "write", "create"]
 """What a storage is opened for: to read it, also to write to it, or also to create it if it does not exist."""
 
-_log = logging.getLogger(__name__)
 _OPEN_ATTEMPTS = 5  # attempts to open a database in which other workers are creating the tables at the same time
 _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
@@ -44,7 +39,10 @@ _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
     "postgresql": {"connect_timeout": _POSTGRES_TIMEOUT, "client_encoding": "utf8"},
 }
 # An error that passes through one of these packages comes from the storage.
-_STORAGE_PACKAGES = ("optuna.storages", "sqlalchemy", "psycopg", "grpc", "addtree.study.journal")
+_STORAGE_PACKAGES = (
+    *("optuna.storages", "sqlalchemy", "psycopg", "grpc"),
+    *("addtree.study.journal", "addtree.study.database"),
+)
 # These errors mean that a storage cannot be reached or written; other errors of a storage mean damaged data.
 _UNAVAILABLE = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError, OSError)
 
@@ -134,43 +132,6 @@ def _connect_to_proxy(url: str) -> GrpcStorageProxy:
     return proxy
 
 
-class _Database(RDBStorage):
-    """A database in which a damaged trial costs only itself: it counts as lost, and its rows stay as they are."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        try:
-            super().__init__(*arguments, **settings)
-        except BaseException:
-            if hasattr(self, "engine"):  # The database was reached, but not as expected: close the connections.
-                self.engine.dispose()
-            raise
-
-    def _build_frozen_trial_from_trial_model(self, trial: Any) -> FrozenTrial:
-        try:
-            built = super()._build_frozen_trial_from_trial_model(trial)
-            _check(built)
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-            _log.error("trial %s is damaged and left out: %s: %s", trial.number, type(error).__name__, error)
-            lost = optuna.create_trial(state=TrialState.FAIL, system_attrs={LOST: True})
-            lost.number, lost._trial_id = trial.number, trial.trial_id
-            return lost
-        return built
-
-
-def _check(trial: FrozenTrial) -> None:
-    """Raise a TypeError if something that must be a number or a name is not one, or is missing."""
-    for key in (*trial.user_attrs, *trial.system_attrs):
-        if not isinstance(key, str):
-            raise TypeError(f"{key!r} is not the name of an attribute")
-    if not isinstance(trial.number, int) or (trial.state == TrialState.COMPLETE and not trial.values):
-        raise TypeError(f"number {trial.number!r}, values {trial.values!r}")
-    categorical = optuna.distributions.CategoricalDistribution
-    numeric = [name for name, domain in trial.distributions.items() if not isinstance(domain, categorical)]
-    for value in (*(trial.values or ()), *(trial.params[name] for name in numeric)):
-        if not is_number(value) or math.isnan(value):
-            raise TypeError(f"{value!r} is not a number")
-
-
 def _not_a_url(url: str) -> StorageError:
     remedy = "use sqlite:///FILE.db, postgresql://USER@HOST/DATABASE or grpc://HOST:PORT"
     return StorageError(f"storage {hide_password(url)!r} is not a storage URL; {remedy}")
@@ -188,7 +149,7 @@ def _connect(url: str, engine_options: dict[str, Any], *, create_tables: bool) -
     """
     for attempt in range(_OPEN_ATTEMPTS):
         try:
-            return _Database(url, engine_kwargs=engine_options, skip_table_creation=not create_tables)
+            return Database(url, engine_kwargs=engine_options, skip_table_creation=not create_tables)
         except ImportError:
             raise StorageError(
                 f"storage {hide_password(url)}: its driver is missing; install addtree[postgres] for PostgreSQL"

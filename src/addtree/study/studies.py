@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._goals import VALUE, Goals
 from addtree._numbers import is_whole
 from addtree._optuna.trials import is_feasible
 from addtree._types import Config
@@ -21,11 +22,12 @@ from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
 from addtree.space.space import Space
+from addtree.study.goals import check_same_goals, directions, pareto, store_goals, study_goals, with_options
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
-_NOISE = "addtree:noise"  # user attribute of a study: the standard deviation of repeated evaluations, if declared
+_NOISE = "addtree:noise"  # user attribute of a study: the noise if declared, a number or a dict by name
 _INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
 _BRANCHES = " │├└─"  # the characters that draw the tree of a space
 _MAX_SHOWN = 3  # lines of a space that the error about another space shows
@@ -41,42 +43,48 @@ def open_study(
     space: Space | None,
     *,
     seed: int | None = None,
-    maximize: bool = False,
-    noise: float | None = None,
+    goals: Goals | None = None,
     initial: Sequence[Config] = (),
 ) -> optuna.Study:
     """Load the study of this name, or create it if there is none.
 
-    Raises a StudyError if the study exists with another space or direction, and an OptionError if an argument cannot be
-    stored; nothing is stored in either case. The seed and the noise of an existing study are used unless others are
+    Raises a StudyError if the study exists with another space or other goals, and an OptionError if an argument cannot
+    be stored; nothing is stored in either case. The seed and the noise of an existing study are used unless others are
     given; a study keeps the noise that was given last.
 
     space    the declared space; None for define-by-run
-    noise    the standard deviation of repeated evaluations; None to learn it if none was declared before
+    goals    the objectives and constraints, with the noise of repeated evaluations if it is declared; by default the
+             smallest value is sought
     initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
     _check_seed(seed)
-    Specification(noise=noise)  # raises if the noise is impossible
+    goals = goals or Goals()
+    for std in goals.noise.values():
+        Specification(noise=std)  # raises if the noise is impossible
+    _check_noise_of_objectives(goals)
     text = _space_text(space)
-    for stored in (name, *(space.variables if space is not None else ())):
+    for stored in (name, *goals.names, *(space.variables if space is not None else ())):
         _check_text(stored)
-    direction = StudyDirection.MAXIMIZE if maximize else StudyDirection.MINIMIZE
-    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
-    _check_same_direction(study, direction)
+    study = optuna.create_study(storage=storage, study_name=name, directions=directions(goals), load_if_exists=True)
+    _check_has_direction(study)
     attrs = study.user_attrs
-    if _SPACE not in attrs and not study.get_trials(deepcopy=False):
+    is_new = _SPACE not in attrs and not study.get_trials(deepcopy=False)
+    if is_new and study.directions == directions(goals):
+        store_goals(study, goals)
+    check_same_goals(study, goals)
+    if is_new:
         study.set_user_attr(_SPACE, text)
         study.set_user_attr(_SEED, int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
         attrs = study.user_attrs
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
-    _store_noise(study, noise)
+    _store_noise(study, goals.noise)
     if space is not None and initial:
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
     # Equal spaces may differ in order; the study keeps the order that it was created with.
     seed = _stored_seed(study) if seed is None else seed
-    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=noise_of(study), initial=initial)
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_sampler_noise(study), initial=initial)
     return study
 
 
@@ -105,9 +113,11 @@ def load_study(storage: BaseStorage, name: str | None, *, noise: float | None = 
     """
     Specification(noise=noise)  # raises if the noise is impossible
     study = find_study(storage, name)
-    _store_noise(study, noise)
-    initial = json.loads(study.user_attrs.get(_INITIAL, "[]"))
-    study.sampler = AddTreeSampler(space_of(study), seed=_stored_seed(study), noise=noise_of(study), initial=initial)
+    if noise is not None:
+        goals = study_goals(study, study.get_trials(deepcopy=False))
+        _store_noise(study, with_options(goals, maximize=False, noise=noise).noise)
+    initial, seed = json.loads(study.user_attrs.get(_INITIAL, "[]")), _stored_seed(study)
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_sampler_noise(study), initial=initial)
     return study
 
 
@@ -130,16 +140,38 @@ def space_of(study: optuna.Study) -> Space | None:
         ) from error
 
 
-def noise_of(study: optuna.Study) -> float | None:
-    """Return the noise of a study; None if none was declared."""
-    noise: float | None = study.user_attrs.get(_NOISE)
+def goals_of(study: optuna.Study) -> Goals:
+    """Return the objectives and constraints of a study, with the noise that was declared."""
+    goals = study_goals(study, study.get_trials(deepcopy=False))
+    noise = study.user_attrs.get(_NOISE)
+    if noise is None:
+        return goals
+    declared = noise if isinstance(noise, dict) else {goals.names[0]: noise}
     try:
-        return Specification(noise=noise).noise
+        for name, std in declared.items():
+            goals.position(name)
+            Specification(noise=std)
     except OptionError as error:
         raise StudyError(
             f"study {study.study_name!r} has a bad stored noise: {error}; "
             "give it another one: `run` or `suggest --space FILE` with --noise SD"
         ) from None
+    return replace(goals, noise=declared)
+
+
+def _sampler_noise(study: optuna.Study) -> dict[int, float] | None:
+    """Return the declared noise of a study by the numbers of its objectives."""
+    if _NOISE not in study.user_attrs:
+        return None
+    goals = goals_of(study)
+    return {k: goals.noise[o.name] for k, o in enumerate(goals.objectives) if o.name in goals.noise}
+
+
+def _check_noise_of_objectives(goals: Goals) -> None:
+    """Raise an OptionError if the noise of a constraint is declared, which the sampler always learns."""
+    bounded = [constraint.name for constraint in goals.constraints if constraint.name in goals.noise]
+    if bounded:
+        raise OptionError(f"noise={dict(goals.noise)!r}: {bounded[0]!r} is a constraint, whose noise is learned")
 
 
 def _check_seed(seed: int | None) -> None:
@@ -163,10 +195,11 @@ def _stored_seed(study: optuna.Study) -> int | None:
     return seed
 
 
-def _store_noise(study: optuna.Study, noise: float | None) -> None:
-    """Declare the noise of a study if it is given."""
-    if noise is not None:
-        study.set_user_attr(_NOISE, float(noise))
+def _store_noise(study: optuna.Study, noise: Mapping[str, float]) -> None:
+    """Declare the noise of a study if it is given: a number for the only value, or a dict by name."""
+    if noise:
+        is_plain = noise.keys() == {VALUE}
+        study.set_user_attr(_NOISE, float(noise[VALUE]) if is_plain else {k: float(std) for k, std in noise.items()})
 
 
 def _check_text(name: str) -> None:
@@ -188,19 +221,6 @@ def _check_has_direction(study: optuna.Study) -> None:
     """Raise a StudyError if the direction of a study is lost."""
     if not study.directions:
         raise StudyError(f"study {study.study_name!r} is damaged: it has no direction; restore the storage from a copy")
-
-
-def _check_same_direction(study: optuna.Study, direction: StudyDirection) -> None:
-    """Raise a StudyError if a study has another direction, or several."""
-    name = study.study_name
-    _check_has_direction(study)
-    if len(study.directions) > 1:
-        raise StudyError(f"study {name!r} has several objectives; give the new study another name")
-    if study.direction != direction:
-        kind, remedy = ("smallest", "leave out") if direction == StudyDirection.MAXIMIZE else ("largest", "add")
-        raise StudyError(
-            f"study {name!r} looks for the {kind} value; {remedy} --maximize, or give the new study another name"
-        )
 
 
 def _check_same_space(study: optuna.Study, space: Space | None) -> None:
@@ -234,8 +254,9 @@ class Progress:
 
     failed  trials that failed and count towards the total, so without the lost ones
     lost    trials whose worker died or was interrupted; they are run again, unlike those that somebody dropped
-    best    the best complete trial, if there is one
+    best    the best complete trial, if there is one; None with several objectives
     error   why the most recent failed trial failed, if one did
+    front   with several objectives, the feasible trials that no other dominates, best first in the first objective
     """
 
     complete: int
@@ -245,6 +266,7 @@ class Progress:
     running: int
     best: FrozenTrial | None
     error: str | None
+    front: tuple[FrozenTrial, ...] = ()
 
     @property
     def finished(self) -> int:
@@ -254,12 +276,12 @@ class Progress:
 
 def progress(study: optuna.Study) -> Progress:
     """Count the trials of a study, which are read once."""
-    return progress_of(study.get_trials(deepcopy=False), study.direction)
+    return progress_of(study.get_trials(deepcopy=False), study.directions)
 
 
-def progress_of(trials: Sequence[FrozenTrial], direction: StudyDirection) -> Progress:
-    """Count these trials of a study with this direction."""
-    states = [t.state for t in trials]
+def progress_of(trials: Sequence[FrozenTrial], directions: Sequence[StudyDirection]) -> Progress:
+    """Count these trials of a study with these directions."""
+    states, several = [t.state for t in trials], len(directions) > 1
     n_ignored = sum(map(is_lost, trials))
     return Progress(
         complete=states.count(TrialState.COMPLETE),
@@ -267,8 +289,9 @@ def progress_of(trials: Sequence[FrozenTrial], direction: StudyDirection) -> Pro
         failed=states.count(TrialState.FAIL) - n_ignored,
         lost=n_ignored - sum(map(is_forgotten, trials)),
         running=states.count(TrialState.RUNNING),
-        best=_best(trials, direction),
+        best=None if several else _best(trials, directions[0]),
         error=next((t.user_attrs[ERROR] for t in reversed(trials) if ERROR in t.user_attrs), None),
+        front=tuple(pareto(trials, directions)) if several else (),
     )
 
 

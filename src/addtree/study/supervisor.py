@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._interrupts import Interrupt, interrupt_on
 from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
+from addtree.study.goals import with_options
 from addtree.study.history import learn_from, read_task
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
@@ -92,10 +93,8 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 
 def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
     """Open the study of a job."""
-    noise = task.noise if job.noise is None else job.noise
-    study = open_study(
-        storage, job.study, task.space, seed=job.seed, maximize=job.maximize, noise=noise, initial=task.initial
-    )
+    goals = with_options(task.goals, maximize=job.maximize, noise=job.noise)
+    study = open_study(storage, job.study, task.space, seed=job.seed, goals=goals, initial=task.initial)
     set_pruner(study, job.pruner)
     if job.history:
         learn_from(study, [read_task(url, name) for url, name in job.history])
@@ -114,7 +113,7 @@ def _run_here(
 
     def after_trial(study: optuna.Study) -> bool:
         trials = study.get_trials(deepcopy=False)
-        on_progress(progress_of(trials, study.direction))
+        on_progress(progress_of(trials, study.directions))
         return _never_succeeds(trials, job.trials)
 
     work(study, task, total=job.trials, deadline=deadline, should_stop=after_trial, interrupt=interrupt)

@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import optuna
 
 from addtree._evaluation import defined, located, place_of
+from addtree._goals import Goals
 from addtree._numbers import as_float, is_number
 from addtree._optuna.initial import read_initial_configs
 from addtree._types import Config
@@ -33,16 +34,16 @@ class Task:
     objective  takes a configuration if there is a space, and an Optuna trial (define-by-run) if there is none
     space      the declared space, or None
     initial    the configurations to evaluate first
-    noise      the standard deviation of repeated evaluations, if it is declared
+    goals      the declared objectives and constraints, and the noise of repeated evaluations if it is declared
     """
 
     objective: Callable[[Any], Any]
     space: Space | None
     initial: tuple[Config, ...] = ()
-    noise: float | None = None
+    goals: Goals = Goals()
 
-    def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> float:
-        """Return the objective's value for a trial as a finite float.
+    def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> dict[str, float]:
+        """Return the objective's values for a trial by name, all of them finite.
 
         Only the objective itself runs inside `guard`; suggesting the configuration does not.
         """
@@ -54,12 +55,25 @@ class Task:
             raise ObjectiveError(
                 f"the objective called sys.exit({error.code!r}){place_of(error)}; raise an exception instead"
             ) from error
+        names = self.goals.names
+        if self.goals.is_single and not (self.goals.named and isinstance(value, Mapping)):
+            return {names[0]: self._number(value, value)}
+        if not isinstance(value, Mapping) or set(value) != set(names):
+            raise ObjectiveError(
+                f"the objective returned {value!r}{defined(self.objective)}; "
+                f"return a dict with a number for each of {', '.join(map(repr, names))}"
+            )
+        return {name: self._number(value[name], value) for name in names}
+
+    def _number(self, value: Any, returned: Any) -> float:
+        """A value that the objective returned as a finite float, or an ObjectiveError."""
         scalar = value.item() if hasattr(value, "item") else value  # NumPy scalars and arrays with one element
         if not is_number(scalar):
-            raise ObjectiveError(f"the objective returned {value!r}{defined(self.objective)}; return a number")
+            raise ObjectiveError(f"the objective returned {returned!r}{defined(self.objective)}; return a number")
         number = as_float(scalar)
         if not math.isfinite(number):
-            raise ObjectiveError(f"the objective returned {number!r}{defined(self.objective)}; return a finite number")
+            shown = number if returned is value else returned
+            raise ObjectiveError(f"the objective returned {shown!r}{defined(self.objective)}; return a finite number")
         return number
 
 
@@ -69,7 +83,7 @@ class SpaceFile:
 
     space: Space
     initial: tuple[Config, ...] = ()
-    noise: float | None = None
+    goals: Goals = Goals()
 
 
 # ---------------------------------------------------------------------- loading a file
@@ -89,14 +103,14 @@ def load_task(path: Path) -> Task:
         )
     if space is not None and not isinstance(space, Space):
         raise TaskError(f"{path}: `space` is {space!r}; make it an addtree.Space")
-    return Task(objective, space, _initial(path, module, space), _noise(path, module))
+    return Task(objective, space, _initial(path, module, space), _goals(path, module))
 
 
 def load_space(path: Path) -> SpaceFile:
     """Read a space, and what else its file declares.
 
-    path  a Python file that defines `space` and may define `initial` and `noise`, or a JSON file that `Space.to_dict`
-          describes
+    path  a Python file that defines `space` and may define `initial`, `objectives`, `constraints` and `noise`, or a
+          JSON file that `Space.to_dict` describes
     """
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give a Python file with `space`, or a JSON file")
@@ -109,7 +123,7 @@ def load_space(path: Path) -> SpaceFile:
     space = getattr(module, "space", None)
     if not isinstance(space, Space):
         raise TaskError(f"{path} has no `space`; define space = addtree.Space(...)")
-    return SpaceFile(space, _initial(path, module, space), _noise(path, module))
+    return SpaceFile(space, _initial(path, module, space), _goals(path, module))
 
 
 def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Config, ...]:
@@ -120,12 +134,17 @@ def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Confi
         raise TaskError(f"{path}: {error}") from None
 
 
-def _noise(path: Path, module: ModuleType) -> float | None:
-    """Return the number `noise` of a file."""
+def _goals(path: Path, module: ModuleType) -> Goals:
+    """Return the goals that a file declares by the names `objectives`, `constraints` and `noise`."""
+    objectives, constraints, noise = (getattr(module, key, None) for key in ("objectives", "constraints", "noise"))
     try:
-        return Specification(noise=getattr(module, "noise", None)).noise
+        goals = Goals.read(objectives, constraints, noise=noise)
+        for std in goals.noise.values():
+            Specification(noise=std)
     except OptionError as error:
-        raise TaskError(f"{path}: {error}; rename `noise` if it is something else") from None
+        named = next(key for key in ("noise", "constraints", "objectives") if key in str(error))
+        raise TaskError(f"{path}: {error}; rename `{named}` if it is something else") from None
+    return goals
 
 
 def _import_file(path: Path) -> ModuleType:

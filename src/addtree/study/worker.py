@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +14,10 @@ import optuna
 from optuna.trial import TrialState
 
 from addtree._evaluation import located
+from addtree._goals import Goals
 from addtree._interrupts import Interrupt
 from addtree.errors import ObjectiveError
+from addtree.study.goals import objective_values, store_constraints
 from addtree.study.heartbeats import HeartbeatSettings, Watch, beating
 from addtree.study.storage import is_unavailable
 from addtree.study.task import Task
@@ -81,7 +83,7 @@ def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: I
     If somebody else finishes the trial meanwhile, a log line says so, and the result of this evaluation is dropped.
     """
     try:
-        value = task.evaluate(trial, interrupt)
+        values = task.evaluate(trial, interrupt)
     except optuna.TrialPruned:
         outcome = Outcome(TrialState.PRUNED)
     except optuna.exceptions.UpdateFinishedTrialError:
@@ -92,9 +94,11 @@ def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: I
         message = str(error) if isinstance(error, ObjectiveError) else located(error)
         outcome = Outcome(TrialState.FAIL, error=message[:_MAX_ERROR_LENGTH])
     else:
-        outcome = Outcome(TrialState.COMPLETE, value)
-    if not _store(study, trial, outcome):
-        result = f"the value {outcome.value!r}" if outcome.value is not None else "the result"
+        outcome = Outcome(TrialState.COMPLETE, values)
+    if not _store(study, trial, task.goals, outcome):
+        told = outcome.values or {}
+        what = next(iter(told.values())) if len(told) == 1 else told
+        result = f"the value {what!r}" if told else "the result"
         _log.error(
             "trial %d was finished by somebody else while it ran here; %s of this worker is dropped",
             trial.number,
@@ -104,21 +108,25 @@ def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: I
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended: its state, with its value or the reason why it failed."""
+    """How a trial ended: its state, with its values by name or the reason why it failed."""
 
     state: TrialState
-    value: float | None = None
+    values: Mapping[str, float] | None = None
     error: str | None = None
 
 
-def _store(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> bool:
+def _store(study: optuna.Study, trial: optuna.Trial, goals: Goals, outcome: Outcome) -> bool:
     """Store how a trial ended; False if it has already finished."""
     if study._storage.get_trial(trial._trial_id).state.is_finished():
         return False
     try:
         if outcome.error is not None:
             trial.set_user_attr(ERROR, outcome.error)
-        study.tell(trial, outcome.value, state=outcome.state, skip_if_finished=True)
+        values = None
+        if outcome.values is not None:
+            values = objective_values(goals, outcome.values)
+            store_constraints(study, trial._trial_id, goals, outcome.values)
+        study.tell(trial, values, state=outcome.state, skip_if_finished=True)
     except optuna.exceptions.UpdateFinishedTrialError:
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,13 @@ class Smac:
 
     budget     the number of evaluations that SMAC is told to expect
     n_initial  the number of initial points; None leaves it to SMAC, whose default depends on the budget
+    initial    configurations to begin with, instead of initial points
     """
 
-    def __init__(self, space: Space, seed: int, *, budget: int, n_initial: int | None = None) -> None:
+    def __init__(
+        self, space: Space, seed: int, *, budget: int, n_initial: int | None = None, initial: Sequence[Config] = ()
+    ) -> None:
+        from ConfigSpace import Configuration
         from smac import HyperparameterOptimizationFacade, Scenario
 
         from addtree.configspace import to_configspace
@@ -39,7 +43,12 @@ class Smac:
                 output_directory=Path(self._folder.name),
             )
             design = None
-            if n_initial is not None:
+            if initial:
+                given = [Configuration(cs, values=dict(config)) for config in initial]
+                design = HyperparameterOptimizationFacade.get_initial_design(
+                    scenario, n_configs=0, additional_configs=given
+                )
+            elif n_initial is not None:
                 design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs=n_initial)
             self._smac = HyperparameterOptimizationFacade(
                 scenario,

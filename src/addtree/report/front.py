@@ -1,0 +1,164 @@
+"""The front of a run with several objectives: the best trade-offs, their growth over time, and those of each branch.
+
+The hypervolume is the volume of what the feasible trials dominate, up to a reference point. It is the one number by
+which fronts are compared, here those of different moments and of different options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from addtree._goals import Goals
+from addtree._types import Array
+from addtree.report.records import Record
+from addtree.search.hypervolume import hypervolumes, is_nondominated
+from addtree.space.forms import condition_text
+from addtree.space.space import Choice, Space
+from addtree.trials import near_front
+
+MAX_OBJECTIVES = 4
+"""With more objectives than this, hypervolumes are left out, because computing them takes too long."""
+
+
+@dataclass(frozen=True)
+class OptionFront:
+    """The best trade-offs within one option of a choice.
+
+    tried     number of trials, whatever their state
+    trials    the feasible trials that no other one of the option dominates, by the first objective
+    on_front  how many of them are on the front of all trials
+    share     their hypervolume as a share of that of all trials; None if it is not computed
+    """
+
+    option: Any
+    tried: int
+    trials: tuple[Record, ...]
+    on_front: int
+    share: float | None
+
+
+@dataclass(frozen=True)
+class ChoiceFronts:
+    """The options of one choice; `condition` says in words when the choice is active, and is empty if always."""
+
+    choice: str
+    condition: str
+    options: tuple[OptionFront, ...]
+
+
+@dataclass(frozen=True)
+class Front:
+    """The best trade-offs of a run.
+
+    trials        the feasible trials that no other dominates, best first in the first objective
+    finished      ids of the trials that have ended, in their order
+    hypervolumes  the hypervolume after each of them; empty if it is not computed
+    reference     by name, the reference point of the hypervolumes
+    choices       the trade-offs within the options of each choice that has several
+    """
+
+    trials: tuple[Record, ...]
+    finished: tuple[int, ...]
+    hypervolumes: tuple[float, ...]
+    reference: Mapping[str, float]
+    choices: tuple[ChoiceFronts, ...]
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The ids of the trials on the front."""
+        return frozenset(trial.id for trial in self.trials)
+
+    @property
+    def attainment(self) -> list[float]:
+        """The hypervolume after each finished trial, as a share of the present one."""
+        last = self.hypervolumes[-1] if self.hypervolumes else 0.0
+        return [volume / last for volume in self.hypervolumes] if last > 0.0 else []
+
+
+def is_feasible(goals: Goals, trial: Record) -> bool:
+    """Whether a trial is done and keeps all constraints."""
+    return trial.state == "done" and goals.violation(trial.values) == 0.0
+
+
+def best_of(goals: Goals, trials: Sequence[Record], name: str) -> Record | None:
+    """The feasible trial with the best value of one objective; None if no trial is feasible."""
+    sign = next(objective.sign for objective in goals.objectives if objective.name == name)
+    feasible = [trial for trial in trials if is_feasible(goals, trial)]
+    return min(feasible, key=lambda trial: sign * trial.values[name], default=None)
+
+
+def nearest(goals: Goals, trials: Sequence[Record]) -> Record | None:
+    """The trial that violates the constraints least; None if no trial has values."""
+    done = [trial for trial in trials if trial.state == "done"]
+    return min(done, key=lambda trial: goals.violation(trial.values), default=None)
+
+
+def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
+    """The front of a run with several objectives."""
+    feasible = [trial for trial in trials if is_feasible(goals, trial)]
+    losses = _losses(goals, feasible)
+    reference = _reference(goals, losses)
+    best = _nondominated(goals, feasible)
+    finished = [trial for trial in trials if trial.state != "pending"]
+    volumes: list[float] = []
+    if len(feasible) and reference is not None:
+        counted = np.array([is_feasible(goals, trial) for trial in finished])
+        volumes = np.concatenate([[0.0], hypervolumes(losses, reference)])[np.cumsum(counted)].tolist()
+    point = {} if reference is None else zip(goals.objectives, reference.tolist(), strict=True)
+    return Front(
+        trials=best,
+        finished=tuple(trial.id for trial in finished),
+        hypervolumes=tuple(volumes),
+        reference={objective.name: objective.sign * value for objective, value in point},
+        choices=tuple(_choices(space, goals, trials, best, reference)),
+    )
+
+
+def _losses(goals: Goals, trials: Sequence[Record]) -> Array:
+    """The objectives of trials (n x K), each with the sign for which less is better."""
+    return np.array([goals.losses(trial.values) for trial in trials]).reshape(len(trials), len(goals.objectives))
+
+
+def _reference(goals: Goals, losses: Array) -> Array | None:
+    """The reference point (K) of the hypervolumes; None if they are not computed."""
+    if not len(losses) or len(goals.objectives) > MAX_OBJECTIVES:
+        return None
+    return near_front(losses) if goals.reference is None else goals.losses(goals.reference)
+
+
+def _nondominated(goals: Goals, feasible: Sequence[Record]) -> tuple[Record, ...]:
+    """Those that no other one dominates, best first in the first objective."""
+    losses = _losses(goals, feasible)
+    best = np.flatnonzero(is_nondominated(losses))
+    return tuple(feasible[i] for i in best[np.lexsort(losses[best].T[::-1])])
+
+
+def _choices(
+    space: Space, goals: Goals, trials: Sequence[Record], front: Sequence[Record], reference: Array | None
+) -> list[ChoiceFronts]:
+    ids = {trial.id for trial in front}
+    whole = 0.0 if reference is None else _volume(goals, front, reference)
+    found = []
+    for name, domain in space.variables.items():
+        if not isinstance(domain, Choice) or len(domain.labels) < 2:
+            continue
+        options = []
+        for label in domain.labels:
+            inside = [trial for trial in trials if name in trial.config and trial.config[name] == label]
+            own = _nondominated(goals, [trial for trial in inside if is_feasible(goals, trial)])
+            share = None if reference is None or whole == 0.0 else _volume(goals, own, reference) / whole
+            options.append(OptionFront(label, len(inside), own, sum(trial.id in ids for trial in own), share))
+        always = () in space.conditions[name]
+        condition = "" if always else condition_text(space.conditions[name], space.variables)
+        found.append(ChoiceFronts(name, condition, tuple(options)))
+    return found
+
+
+def _volume(goals: Goals, trials: Sequence[Record], reference: Array) -> float:
+    """The hypervolume of some trials."""
+    volumes = hypervolumes(_losses(goals, trials), reference)
+    return float(volumes[-1]) if len(volumes) else 0.0
