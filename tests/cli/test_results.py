@@ -46,6 +46,13 @@ def test_best(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"value  {expected.value:.10g}  (trial {expected.number})"
     assert [line.split()[0] for line in lines[1:]] == list(expected.params)
+    Path("long.py").write_text(FAST.replace("x=", "learning_rate=").replace("'x'", "'learning_rate'"))
+    assert addtree("run", "long.py", "--trials", "1", monkeypatch=monkeypatch) == 0
+    capsys.readouterr()
+    assert addtree("best", "long", monkeypatch=monkeypatch) == 0
+    for line in capsys.readouterr().out.splitlines():  # the values are in one column
+        assert line[13:15] == "  "
+        assert line[15] != " "
 
 
 @pytest.mark.usefixtures("_study")

@@ -400,7 +400,7 @@ def test_the_default_is_an_initial_configuration() -> None:
     assert optimizer.ask().config == {"model": "svm", "kernel": "rbf", "gamma": 0.5}
 
 
-@pytest.mark.parametrize("domain", [Real(1.0, 1.0 + 2**-50), Categorical([0, False])])
+@pytest.mark.parametrize("domain", [Real(1.0, 1.0 + 2**-50), Real(-8e307, 8e307), Categorical([0, False])])
 def test_what_configspace_refuses_is_named(domain: Any) -> None:
     with pytest.raises(SpaceError, match="parameter 'p': ConfigSpace cannot represent"):
         to_configspace(Space(p=domain))

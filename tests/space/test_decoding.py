@@ -16,6 +16,7 @@ NUMBERS = [
     Real(1e-7, 0.3, log=True),
     Real(0.1, 0.7, step=0.1),
     Real(1.0, 1.0 + 2**-50),
+    Real(-8e307, 8e307),
     Integer(-3, 2**52),
     Integer(1, 2**40, log=True),
     Integer(8, 64, step=8),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ConfigSpace as CS  # noqa: N817 - its own documentation's name for it
@@ -83,5 +84,9 @@ def _hyperparameter(name: str, domain: Parameter | Choice, losses: list[str], **
             return CS.OrdinalHyperparameter(name, list(domain.values), meta={_META: form}, **default)
         losses.append(f"parameter {name!r}: its steps of {domain.step!r} are lost, because there are {domain.size}")
     if isinstance(domain, Real):
-        return CS.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log, **default)
+        with np.errstate(over="ignore", invalid="ignore"):  # It rounds by a factor that can overflow.
+            found = CS.UniformFloatHyperparameter(name, domain.low, domain.high, log=domain.log, **default)
+        if not (math.isfinite(found.lower) and math.isfinite(found.upper)):
+            raise ValueError("it rounds the bounds to infinity")
+        return found
     return CS.UniformIntegerHyperparameter(name, domain.low, domain.high, log=domain.log, **default)

@@ -33,12 +33,12 @@ def decode_column(domain: Any, codes: Array) -> Array:
 def _real(domain: Real, codes: Array) -> Array:
     """The values of a real without steps, by the formulas of `Real`, so that they agree to the last bit."""
     low, high = domain.low, domain.high
+    inner = np.maximum(np.minimum(codes, 1.0), 0.0)  # Other codes could overflow.
     if domain._is_curved:
         ratio = high / low
-        inner = np.maximum(np.minimum(codes, 1.0), 0.0).tolist()
-        values = np.array([low * ratio**code for code in inner])  # NumPy may round a power differently.
+        values = np.array([low * ratio**code for code in inner.tolist()])  # NumPy may round a power differently.
     else:
-        values = low + codes * (high - low)
+        values = low + inner * (high - low)
     return np.where(codes >= 1.0, high, np.minimum(np.maximum(values, low), high))
 
 
