@@ -25,9 +25,9 @@ demo: $(DEMO_READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# What needs minutes or Ray.
+# What needs minutes, Ray or Dask.
 test-slow: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,dask]'
 	$(BIN)/python -m pytest -m slow
 
 # Every test, with everything that one of them needs. It fails if one is skipped, and the summary says which and why.

@@ -32,7 +32,10 @@ def rounds_of_optimizer(task: tasks.Task, seed: int, size: int) -> Iterator[list
     optimizer = at.Optimizer(task.space, seed=seed)
     while True:
         trials = optimizer.ask(size)
-        yield [float(optimizer.tell(trial, task.objective(trial.config)).value or 0.0) for trial in trials]
+        values = [task.objective(trial.config) for trial in trials]
+        for trial, value in zip(trials, values, strict=True):
+            optimizer.tell(trial, value)
+        yield values
 
 
 def rounds_of_sampler(sampler: optuna.samplers.BaseSampler, task: tasks.Task, size: int) -> Iterator[list[float]]:
@@ -70,7 +73,7 @@ def run(method: str, task: str, seed: int, size: int, budget: int) -> list[float
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     values: list[float] = []
     for found in METHODS[method](tasks.load(task), seed, size):
-        values += found
+        values += [value if np.isfinite(value) else np.inf for value in found]  # a failure improves on nothing
         if len(values) >= budget:
             break
     return [float(value) for value in np.minimum.accumulate(values[:budget])]
