@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from addtree._types import Config
+from addtree.space.parameters import Integer, Real
 from addtree.space.space import Space
 
 
@@ -63,7 +64,7 @@ class Smac:
         """SMAC's next suggestion."""
         with _without_warnings():
             self._info = self._smac.ask()
-        return self._space.validate(dict(self._info.config))
+        return self._space.validate(_within(self._space, dict(self._info.config)))
 
     def tell(self, config: Config, value: float) -> None:
         """The value of the configuration that was just asked for."""
@@ -71,6 +72,16 @@ class Smac:
 
         with _without_warnings():
             self._smac.tell(self._info, TrialValue(cost=value))
+
+
+def _within(space: Space, config: Config) -> dict[str, Any]:
+    """The configuration with numbers inside of their bounds, which ConfigSpace rounds."""
+    inside = dict(config)
+    for name, value in config.items():
+        domain = space.variables[name]
+        if isinstance(domain, (Real, Integer)):
+            inside[name] = min(max(value, domain.low), domain.high)
+    return inside
 
 
 def _never_called(config: Any, seed: int = 0) -> float:
