@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Smac:
         from addtree.configspace import to_configspace
 
         self._space = space
+        ranges = {name: domain for name, domain in space.variables.items() if isinstance(domain, (Real, Integer))}
+        self._bounds = {name: (domain.low, domain.high) for name, domain in ranges.items() if domain.low < domain.high}
         self._folder = tempfile.TemporaryDirectory(prefix="addtree-smac-", ignore_cleanup_errors=True)
         cs = to_configspace(space)
         cs.seed(seed)
@@ -45,7 +47,10 @@ class Smac:
             )
             design = None
             if initial:
-                given = [Configuration(cs, values=dict(config)) for config in initial]
+                known: dict[str, Any] = dict(cs)
+                numbers = [name for name in self._bounds if hasattr(known[name], "lower")]  # not those with a step
+                rounded = {name: (known[name].lower, known[name].upper) for name in numbers}
+                given = [Configuration(cs, values=_clipped(config, rounded)) for config in initial]
                 design = HyperparameterOptimizationFacade.get_initial_design(
                     scenario, n_configs=0, additional_configs=given
                 )
@@ -64,7 +69,7 @@ class Smac:
         """SMAC's next suggestion."""
         with _without_warnings():
             self._info = self._smac.ask()
-        return self._space.validate(_within(self._space, dict(self._info.config)))
+        return self._space.validate(_clipped(self._info.config, self._bounds))
 
     def tell(self, config: Config, value: float) -> None:
         """The value of the configuration that was just asked for."""
@@ -74,14 +79,12 @@ class Smac:
             self._smac.tell(self._info, TrialValue(cost=value))
 
 
-def _within(space: Space, config: Config) -> dict[str, Any]:
+def _clipped(config: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     """The configuration with numbers inside of their bounds, which ConfigSpace rounds."""
-    inside = dict(config)
-    for name, value in config.items():
-        domain = space.variables[name]
-        if isinstance(domain, (Real, Integer)):
-            inside[name] = min(max(value, domain.low), domain.high)
-    return inside
+    return {
+        name: min(max(value, bounds[name][0]), bounds[name][1]) if name in bounds else value
+        for name, value in config.items()
+    }
 
 
 def _never_called(config: Any, seed: int = 0) -> float:
