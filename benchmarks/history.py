@@ -10,6 +10,7 @@ evaluations, the regret of each method over that of addtree without a history:
     +random           earlier studies made by random search instead of addtree
     optuna-tpe        TPE, which cannot use them
     optuna-tpe+best   TPE with the best configuration of each enqueued
+    optuna-tpe+meta   OptunaHub's meta-learned TPE, if `meta_learn_tpe` of its registry can be imported
     smac+best         SMAC with the best configuration of each as its initial design
 
 The regret is the distance to the best value that any run found, divided by the mean regret of random search after 100
@@ -40,7 +41,7 @@ from benchmarks import yahpo
 SCENARIOS = {"rbv2_super": "mmce", "rbv2_xgboost": "logloss", "rbv2_svm": "mmce"}  # With the objective of each.
 METHODS = (
     *("addtree", "addtree+history", "+shuffled", "+negated", "+random"),
-    *("optuna-tpe", "optuna-tpe+best", "smac+best"),
+    *("optuna-tpe", "optuna-tpe+best", "optuna-tpe+meta", "smac+best"),
 )
 BASELINE = "addtree"  # The method without a history.
 WITH_HISTORY = frozenset(METHODS) - {BASELINE, "optuna-tpe"}
@@ -129,7 +130,7 @@ def evaluate(run: Run, studies: list[Pairs]) -> Array:
         return np.minimum.accumulate([objective(space.sample(rng)) for _ in range(run.budget)])
     values: list[float] = []
     if run.method.startswith(("optuna", "smac")):
-        peer = _peer(run, space, [min(pairs, key=lambda pair: pair[1])[0] for pairs in studies])
+        peer = _peer(run, space, studies)
         for _ in range(run.budget):
             config = peer.ask()
             values.append(objective(config))
@@ -143,14 +144,17 @@ def evaluate(run: Run, studies: list[Pairs]) -> Array:
     return np.minimum.accumulate(values)
 
 
-def _peer(run: Run, space: Space, best: list[dict[str, Any]]) -> Any:
-    """Another optimizer, with the best configurations of the earlier studies."""
+def _peer(run: Run, space: Space, studies: list[Pairs]) -> Any:
+    """Another optimizer, which gets the earlier studies or the best configuration of each."""
+    best = [min(pairs, key=lambda pair: pair[1])[0] for pairs in studies]
     if run.method.startswith("smac"):
         from addtree.paper.baselines.smac import Smac  # needs SMAC, which the other methods do not
 
         return Smac(space, run.seed, budget=run.budget, initial=best)
     from benchmarks.peers import optuna_peers  # needs Optuna
 
+    if run.method.endswith("meta"):
+        return optuna_peers.tpe_meta(space, run.seed, studies)
     study = optuna_peers.tpe(space, run.seed)
     for config in best:
         study.enqueue(config)
@@ -231,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=list(METHODS[1:]))
+    parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=list(METHODS[1:7]))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budget", type=int, default=100)
     parser.add_argument("--part", type=int, default=0)

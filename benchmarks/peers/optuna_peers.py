@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import optuna
@@ -91,6 +91,18 @@ def tpe_hierarchical(space: Space, seed: int, program: Program | None = None) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return Study(space, HierarchicalTPESampler(seed=seed), program)
+
+
+def tpe_meta(space: Space, seed: int, history: Sequence[Sequence[tuple[Config, float]]]) -> Study:
+    """OptunaHub's meta-learned TPE with earlier studies; it learns only about parameters that are always active."""
+    from meta_learn_tpe import MetaLearnTPESampler
+
+    earlier = [tpe(space, seed) for _ in history]
+    for study, pairs in zip(earlier, history, strict=True):
+        for config, value in pairs:
+            study.enqueue(config)
+            study.tell(study.ask(), value)
+    return Study(space, MetaLearnTPESampler(source_studies=[study._study for study in earlier], seed=seed))
 
 
 def gp(space: Space, seed: int, program: Program | None = None) -> Study:

@@ -58,9 +58,12 @@ def test_configurations_that_are_repeated_are_counted():
     same = pairs(16, 0)[:5]
     best = min(range(16), key=lambda k: pairs(16, 0)[k][1])
     found = report([[*same, *pairs(5, 3)], [pairs(16, 0)[best], *pairs(5, 4)]]).history
+    distinct = 5 if best < 5 else 6
     assert [study.repeated for study in found.studies] == [5, 1]
     assert [study.best for study in found.studies] == [best < 5, True]
-    assert "6 configurations came from there, also the best one" in found.verdict
+    assert found.repeated == distinct
+    assert f"{distinct} configurations came from there, also the best one" in found.verdict
+    assert report([same, same]).history.repeated == 5
 
 
 def test_a_history_that_is_always_wrong_is_said_to_be_unused():

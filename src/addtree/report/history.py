@@ -24,7 +24,7 @@ import numpy as np
 
 from addtree._history import Task, adapt, learn, read_history
 from addtree._settings import Settings
-from addtree._types import Array
+from addtree._types import Array, Mask
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.report.effects import Z_95, Curve, Effects
@@ -97,11 +97,13 @@ class EarlierStudy:
 class HistoryReport:
     """All earlier studies that could be used.
 
-    weight  how much the prior mean that they give counts after all trials: 0 not at all, 1 as it is
+    weight    how much the prior mean that they give counts after all trials: 0 not at all, 1 as it is
+    repeated  number of trials of the new study that are configurations of any of them
     """
 
     studies: tuple[EarlierStudy, ...]
     weight: float
+    repeated: int
 
     @property
     def verdict(self) -> str:
@@ -110,9 +112,9 @@ class HistoryReport:
         if self.weight == 0.0:
             return f"What {words} disagrees with the values of this study, so that it is not used any more."
         said = f"What {words} is used with weight {self.weight:.2f}."
-        if repeated := sum(study.repeated for study in self.studies):
+        if self.repeated:
             best = ", also the best one" if any(study.best for study in self.studies) else ""
-            said += f" {plural(repeated, 'configuration')} came from there{best}."
+            said += f" {plural(self.repeated, 'configuration')} came from there{best}."
         return said
 
 
@@ -133,6 +135,12 @@ class _Study:
     @cached_property
     def configs(self) -> list[dict[str, Any]]:
         return [dict(trial.config) for trial in self.trials]
+
+    def is_in(self, task: Task) -> Mask:
+        """Whether each trial has a configuration of an earlier study (n)."""
+        encoding = self.space.encoding
+        keys = set(encoding.keys(encoding.encode(task.configs)))
+        return np.array([key in keys for key in encoding.keys(encoding.encode(self.configs))])
 
 
 def compare(
@@ -155,23 +163,22 @@ def compare(
     earlier = learn(tasks, encoding, specification, specification.make_kernel(encoding), settings.transfer)
     assert earlier is not None, "there is at least one task"
     weight = earlier.weight(Observations.exact(encoding.encode(study.configs), y))
-    return HistoryReport(tuple(_compare(study, task) for task in tasks), weight)
+    repeated = np.any([study.is_in(task) for task in tasks], axis=0)
+    return HistoryReport(tuple(_compare(study, task) for task in tasks), weight, int(np.sum(repeated)))
 
 
 def _compare(study: _Study, task: Task) -> EarlierStudy:
-    encoding = study.space.encoding
     own = [Record(k, config, "done", y) for k, (config, y) in enumerate(zip(task.configs, task.values, strict=True))]
     y = np.array(task.values)
     y = clip(y, clip_bound(y, maximize=False), maximize=False)
     gp = fit_model(study.space, own, y, maximize=False, limits=_LIMITS)
-    keys = set(encoding.keys(encoding.encode(task.configs)))
-    repeated = [key in keys for key in encoding.keys(encoding.encode(study.configs))]
+    repeated = study.is_in(task)
     return EarlierStudy(
         name=task.name,
         trials=len(own),
         agreement=rank_correlation(study.y, gp.predict(study.configs)[0]),
-        repeated=sum(repeated),
-        best=repeated[int(np.argmin(study.y))],
+        repeated=int(np.sum(repeated)),
+        best=bool(repeated[int(np.argmin(study.y))]),
         beliefs=_beliefs(Effects(gp, gp.encoding.encode(task.configs)), study.curves),
     )
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from addtree import Real, Space
 from addtree.paper.baselines.smac import Smac
 from addtree.problems import goldstein
 
@@ -21,3 +22,15 @@ def test_it_suggests_valid_configurations_after_its_initial_points(settings, n_i
         method.tell(config, problem.objective(config))
     assert all("Initial Design" in origin for origin in origins[:n_initial])
     assert not any("Initial Design" in origin for origin in origins[n_initial:])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_it_begins_with_given_configurations_also_at_bounds_that_configspace_rounds():
+    space = Space(x=Real(2.718281828459045, 148.4131591025766, log=True))
+    given = [{"x": 2.718281828459045}, {"x": 7.0}]
+    method = Smac(space, 0, budget=10, initial=given)
+    asked = []
+    for _ in range(3):
+        asked.append(method.ask())
+        method.tell(asked[-1], asked[-1]["x"])
+    assert [config["x"] for config in asked[:2]] == pytest.approx([2.718281828459045, 7.0])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from addtree._types import Config
+from addtree.space.parameters import Integer, Real
 from addtree.space.space import Space
 
 
@@ -31,6 +32,8 @@ class Smac:
         from addtree.configspace import to_configspace
 
         self._space = space
+        ranges = {name: domain for name, domain in space.variables.items() if isinstance(domain, (Real, Integer))}
+        self._bounds = {name: (domain.low, domain.high) for name, domain in ranges.items() if domain.low < domain.high}
         self._folder = tempfile.TemporaryDirectory(prefix="addtree-smac-", ignore_cleanup_errors=True)
         cs = to_configspace(space)
         cs.seed(seed)
@@ -44,7 +47,10 @@ class Smac:
             )
             design = None
             if initial:
-                given = [Configuration(cs, values=dict(config)) for config in initial]
+                known: dict[str, Any] = dict(cs)
+                numbers = [name for name in self._bounds if hasattr(known[name], "lower")]  # not those with a step
+                rounded = {name: (known[name].lower, known[name].upper) for name in numbers}
+                given = [Configuration(cs, values=_clipped(config, rounded)) for config in initial]
                 design = HyperparameterOptimizationFacade.get_initial_design(
                     scenario, n_configs=0, additional_configs=given
                 )
@@ -63,7 +69,7 @@ class Smac:
         """SMAC's next suggestion."""
         with _without_warnings():
             self._info = self._smac.ask()
-        return self._space.validate(dict(self._info.config))
+        return self._space.validate(_clipped(self._info.config, self._bounds))
 
     def tell(self, config: Config, value: float) -> None:
         """The value of the configuration that was just asked for."""
@@ -71,6 +77,14 @@ class Smac:
 
         with _without_warnings():
             self._smac.tell(self._info, TrialValue(cost=value))
+
+
+def _clipped(config: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    """The configuration with numbers inside of their bounds, which ConfigSpace rounds."""
+    return {
+        name: min(max(value, bounds[name][0]), bounds[name][1]) if name in bounds else value
+        for name, value in config.items()
+    }
 
 
 def _never_called(config: Any, seed: int = 0) -> float:
