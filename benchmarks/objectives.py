@@ -37,7 +37,8 @@ PAIRS = (
     ("rbv2_svm", "1220", "mmce", "timetrain"),
 )
 FC3 = "FC3 compression"
-ARCHITECTURE = ("HierZDT1Small", "HierZDT1", "MOHierarchicalGoldstein", "MOHierarchicalRosenbrock")  # of SBArchOpt
+# These are conditional problems of SBArchOpt; the last two have constraints.
+ARCHITECTURE = ("HierZDT1Small", "HierZDT1", "MOHierarchicalGoldstein", "MOHierarchicalRosenbrock")
 PROBLEMS = (*("-".join(pair) for pair in PAIRS), *ARCHITECTURE, FC3)
 
 

@@ -240,10 +240,11 @@ def several_objectives(seeds: int, n: int = 100) -> None:
         return
     one = replace(two, objectives=two.objectives[:1])
     found: dict[str, list[float]] = {}
+    has_gp = several.GP in several.methods([several.GP])
     for seed in range(seeds):
         found.setdefault("one", []).append(_late(several.Native(one, seed), one, n, LATE))
         found.setdefault("two", []).append(_late(several.Native(two, seed), two, n, LATE))
-        if several.GP in several.methods([several.GP]):
+        if has_gp:
             found.setdefault("GP", []).append(_late(several.Peer(several.GP, two, seed), two, n, FEW))
     ms = {key: float(np.median(values)) for key, values in found.items()}
     print(f"\n{'-'.join(TWO)}, n = {n}, median of {seeds} seeds:")

@@ -11,7 +11,7 @@ from addtree._goals import Goals
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._prediction import leveled
-from addtree._types import Array
+from addtree._types import Array, Mask
 from addtree.errors import OptionError
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
@@ -166,6 +166,8 @@ class Suggester:
         posteriors = models.posteriors(self.goals, pending)
         if self._may_repeat(posteriors):
             taken = set(self.encoding.keys(np.array(pending))) if pending else set()
+        elif self.goals.constraints:
+            posteriors = replace(posteriors, feasible=self._feasible(data))
         hints = None if self.learning.earlier is None else self.learning.earlier.X
         observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, failed, hints)
         found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
@@ -186,6 +188,12 @@ class Suggester:
                 found[k] = replace(data[k], y=y)
                 surrogates[k] = surrogates[k].refit(self.learning.informed(found)[k], rng=rng)
         return tuple(found), replace(models, values=tuple(surrogates))
+
+    def _feasible(self, data: tuple[Observations, ...]) -> Mask:
+        """Which observations keep all constraints."""
+        parts = zip(self.goals.constraints, data[len(self.goals.objectives) :], strict=True)
+        kept = [(c.signed_bounds[0] <= own.y) & (own.y <= c.signed_bounds[1]) for c, own in parts]
+        return np.asarray(np.all(kept, axis=0))
 
     def _may_repeat(self, posteriors: Posteriors) -> bool:
         """Whether a configuration may be evaluated again, because one of its values is noisy."""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,19 @@ def test_without_anything_feasible_the_probabilities_count():
     posterior = posteriors.constraints[0]
     expected = log_feasibility(-np.inf, -9.0)(*posterior.predict(posterior.kernel.rows(X)))[0]
     np.testing.assert_allclose(joint_criterion(never, observed, aim=0.0, margin=1.0).values(X), expected)
+
+
+def test_what_is_known_to_be_feasible_does_not_depend_on_means():
+    posteriors, observed = setting()
+    by_means = posteriors.violations(observed.X)
+    known = np.arange(len(observed.X)) % 2 == 0
+    told = replace(posteriors, feasible=known)
+    assert np.array_equal(told.violations(observed.X) == 0.0, known)
+    assert np.all(told.violations(observed.X)[~known] >= by_means[~known])
+    both = np.concatenate([observed.X, observed.encoding.sample(3, np.random.default_rng(1))])  # three are pending
+    np.testing.assert_array_equal(told.violations(both)[-3:], posteriors.violations(both)[-3:])
+    elsewhere = observed.encoding.sample(len(known), np.random.default_rng(2))
+    np.testing.assert_array_equal(told.violations(elsewhere), posteriors.violations(elsewhere))
 
 
 def test_a_pending_row_counts_with_its_mean():

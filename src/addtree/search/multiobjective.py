@@ -5,7 +5,8 @@ told, which changes neither the front nor what is feasible, and on which a unit 
 hypervolume is measured on these scales.
 
 What is known of a configuration are its means. They define the front, also where values are noisy, and those of trials
-that are still being evaluated count as well.
+that are still being evaluated count as well. Whether a trial is feasible is known from its values unless these are
+noisy: near its bound, a mean may lie on the wrong side.
 
     something feasible is known    log expected (hypervolume) improvement + Σ log probability of each constraint
     nothing feasible is known      Σ log probability of each constraint
@@ -41,6 +42,7 @@ class Posteriors:
     bounds       C  low and high, on the scale of each posterior
     reference    K  the reference point on these scales; None if it follows from the front
     pending      m x D  rows that are being evaluated
+    feasible     n  which observations keep all constraints; None if only their means say so
     """
 
     objectives: tuple[Posterior, ...]
@@ -48,6 +50,7 @@ class Posteriors:
     bounds: tuple[tuple[float, float], ...] = ()
     reference: Array | None = None
     pending: Array | None = None
+    feasible: Mask | None = None
 
     @property
     def is_single(self) -> bool:
@@ -63,11 +66,15 @@ class Posteriors:
         return np.stack([_means_at(posterior, X) for posterior in self.objectives], axis=1)
 
     def violations(self, X: Array) -> Array:
-        """By how much the means at rows violate the constraints, in sum (n)."""
+        """By how much the means at rows violate the constraints, in sum (n); 0 if and only if a row is feasible."""
         total = np.zeros(len(X))
         for posterior, (low, high) in zip(self.constraints, self.bounds, strict=True):
             mean = _means_at(posterior, X)
             total += np.maximum(np.maximum(low - mean, mean - high) - _ROUNDING, 0.0)
+        if self.feasible is not None:
+            n = len(self.feasible)
+            if _begins_with(self.constraints[0], X[:n]):
+                total[:n] = np.where(self.feasible, 0.0, np.maximum(total[:n], _ROUNDING))
         return total
 
     def feasibility(self) -> list[Criterion]:
@@ -78,9 +85,14 @@ class Posteriors:
 
 def _means_at(posterior: Posterior, X: Array) -> Array:
     """The means at rows, which are free if the posterior was conditioned on them first."""
-    if np.array_equal(posterior.rows.X[: len(X)], X, equal_nan=True):
+    if _begins_with(posterior, X):
         return posterior.means()[: len(X)]
     return posterior.mean(posterior.kernel.rows(X))
+
+
+def _begins_with(posterior: Posterior, X: Array) -> bool:
+    """Whether the first rows that a posterior was conditioned on are these."""
+    return len(X) <= len(posterior.rows) and np.array_equal(posterior.rows.X[: len(X)], posterior.kernel.rows(X).X)
 
 
 def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generator) -> Observed:
