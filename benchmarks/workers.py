@@ -28,6 +28,7 @@ from typing import Any
 import optuna
 
 from addtree import problems
+from addtree._goals import VALUE, Goals
 from addtree.study.storage import open_storage, storage_at
 from addtree.study.studies import open_study
 from addtree.study.task import Task, suggest_config
@@ -205,7 +206,8 @@ def work_as_one_of_many(url: str, trials: int, seconds: float, ledger: Path) -> 
         return _PROBLEM.objective(config)
 
     with storage_at(url) as storage:
-        study = open_study(storage, "crowd", _PROBLEM.space, seed=0, noise=0.0)  # no configuration may be run twice
+        goals = Goals(noise={VALUE: 0.0})  # No configuration may be run twice.
+        study = open_study(storage, "crowd", _PROBLEM.space, seed=0, goals=goals)
         work(study, Task(objective, _PROBLEM.space), total=trials)
 
 

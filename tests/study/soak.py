@@ -28,6 +28,7 @@ from typing import Any
 import optuna
 
 from addtree import problems
+from addtree._goals import VALUE, Goals
 from addtree.errors import AddTreeError
 from addtree.study.storage import storage_at
 from addtree.study.studies import open_study
@@ -158,7 +159,7 @@ def soak(name: str, trials: int, workers: int, seed: int) -> bool:
             crew = Crew(arrangement, trials, folder / "ledger", random.Random(seed))
             with storage_at(arrangement.database) as storage:  # the workers inherit what this imports
                 # Without noise, no configuration may be evaluated twice.
-                open_study(storage, STUDY, PROBLEM.space, seed=0, noise=0.0)
+                open_study(storage, STUDY, PROBLEM.space, seed=0, goals=Goals(noise={VALUE: 0.0}))
             for _ in range(workers):
                 crew.start()
             start, due = time.monotonic(), EVALUATIONS[0]
