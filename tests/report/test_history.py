@@ -99,3 +99,17 @@ def test_the_report_of_a_run_shows_its_history(tmp_path):
     result = at.minimize(objective, SPACE, 8, seed=0, history=[pairs(20, 1)])
     result.report(tmp_path / "report.html")
     assert "What became of earlier studies" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_wild_values_break_nothing():
+    configs = sample(SPACE, 12, 7)
+    wild = [1e300, -1e300, None, 0.0, 1e-300, 3.0]
+    history = [
+        [(config, wild[k % 6]) for k, config in enumerate(configs)],
+        [(configs[0], 1.0), (configs[0], 2.0)],
+        [(config, 1e300 * objective(config) / 20) for config in configs],
+    ]
+    found = report(history)
+    assert len(found.history.studies) == 3
+    assert "nan" not in explain(found)
+    assert render(found)

@@ -202,6 +202,6 @@ def _judge(earlier: Curve, here: Curve) -> Belief:
     best = earlier.axis.values[int(np.argmin(earlier.mean))]
     if not _is_sure(here):
         return Belief(earlier.axis.name, best, None, "open")
-    r = float(np.corrcoef(earlier.mean, here.mean)[0, 1])
+    r = float(np.corrcoef(earlier.mean / earlier.range, here.mean / here.range)[0, 1])  # squares of 1e300 overflow
     verdict: Verdict = "confirmed" if r >= _CONFIRMED else "overturned" if r < 0.0 else "partly confirmed"
     return Belief(earlier.axis.name, best, here.axis.values[int(np.argmin(here.mean))], verdict)
