@@ -59,6 +59,15 @@ def test_wild_values_are_squeezed_above_alone_and_stay_in_order():
     assert low.forward(np.array([-1e12]))[0] < -1
 
 
+def test_values_that_gather_at_the_optimum_do_not_squeeze_the_others():
+    explored = np.linspace(0.0, 1.0, 100)
+    gathered = np.concatenate([explored, 1e-9 * np.arange(400)])
+    settings = TransformSettings()
+    assert Transform.from_values(gathered, centred=True, settings=settings).cap > 1.0
+    few = Transform.from_values(explored, centred=True, settings=settings)
+    assert few.cap == pytest.approx(0.5 + 0.5 * settings.cap), "the median of all values, if they are few"
+
+
 def test_what_is_squeezed_can_be_had_back():
     y = np.array([0.0, 1.0, 2.0, 3.0, 6.5, 12.0, 30.0])
     output = Transform.from_values(y, centred=True, settings=TransformSettings()).with_power(0.6)

@@ -18,12 +18,17 @@ from addtree._types import Array
 _LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
 _MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths.
 
+# The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median of
+# all would be close to it, and the differences between the others would look like noise.
+_MAX_WORST = 100
+
 
 @dataclass(frozen=True)
 class TransformSettings:
     """How wild values are compressed, and how far the power may go. `benchmarks.variants` compares other settings.
 
-    cap           values above the median by more than this many times (median - least) are compressed
+    cap           values above the median by more than this many times (median - least) are compressed; the median is
+                  that of the worst values if there are many
     width         the logarithm that compresses them bends at this many times (median - least)
     power_bounds  bounds of λ; equal bounds switch the power transform off
     """
@@ -80,7 +85,8 @@ class Transform:
         """
         cap, width = np.inf, 1.0
         if settings is not None and len(y):
-            middle, least = 2.0 * float(np.median(0.5 * y)), float(np.min(y))
+            worst = np.sort(y)[-_MAX_WORST:]
+            middle, least = 2.0 * float(np.median(0.5 * worst)), float(np.min(y))
             if _LEAST_SCALE < (usual := middle - least) < np.inf:
                 cap, width = middle + settings.cap * usual, settings.width * usual
             y = _compress(y, cap, width)
