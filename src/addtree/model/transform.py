@@ -18,8 +18,8 @@ from addtree._types import Array
 _LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
 _MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths.
 
-# The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median of
-# all would be close to it, and the differences between the others would look like noise.
+# The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median
+# of all would be close to it, and the differences between the others would look like noise.
 _MAX_WORST = 100
 
 
