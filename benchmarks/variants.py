@@ -45,6 +45,8 @@ VARIANTS: dict[str, Settings] = {
     "never aiming lower": with_policy(lower_turn=None),
     "no local turns": with_policy(local_turn=None),
     "no turns for neglected branches": with_policy(neglected=False),
+    "neglected branches only on schedule": with_policy(young=0),
+    "neglected branches after 3 trials without progress": with_policy(patience=3),
     "four initial points": replace(DEFAULT, design=DesignSettings(rows=4)),
     "ten initial points": replace(DEFAULT, design=DesignSettings(rows=10)),
     "24 initial points": replace(DEFAULT, design=DesignSettings(rows=24)),

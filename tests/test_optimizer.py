@@ -10,8 +10,9 @@ import pytest
 
 import addtree as at
 from addtree.errors import AddTreeError, ConfigError, OptionError, TrialError
-from addtree.optimizer import Optimizer
+from addtree.optimizer import Optimizer, Settings
 from addtree.problems import synthetic
+from addtree.search.policy import Policy
 
 SPACE = at.Space(
     x=at.Real(0, 1),
@@ -566,3 +567,18 @@ def test_the_design_goes_on_until_it_has_results():
         optimizer.tell(trial, trial.config["x"])
         optimizer.ask()
         assert (optimizer.learned is not None) == (n_told == 6)
+
+
+def test_a_young_run_that_makes_no_progress_returns_to_neglected_branches():
+    space = at.Space(c=at.Choice(a=at.Space(x=at.Real(0, 1)), b=at.Space(y=at.Real(0, 1))))
+
+    def visits(patience, n):
+        """How many of n evaluations are in the bad branch, whose values say that it stays bad."""
+        optimizer = Optimizer(space, seed=0, settings=Settings(policy=Policy(patience=patience)))
+        for _ in range(n):
+            trial = optimizer.ask()
+            optimizer.tell(trial, round(trial.config["x"]) if trial.config["c"] == "a" else 50 + trial.config["y"])
+        return sum(trial.config["c"] == "b" for trial in optimizer.trials)
+
+    assert visits(4, 30) > visits(10**6, 30)
+    assert visits(4, 60) - visits(4, 35) == 3  # later, only the schedule returns to it: at turns 36, 45 and 55

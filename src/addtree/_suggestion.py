@@ -75,6 +75,11 @@ class Known:
         """The keys of all trials, here and elsewhere."""
         return self.log.taken.union(encoding.keys(self.elsewhere))
 
+    def idle(self, policy: Policy) -> int:
+        """The number of trials since the best one, here and elsewhere; 0 if the run is no longer young."""
+        since = self.log.since_best() if len(self) <= policy.young else None
+        return 0 if since is None else since + len(self.elsewhere)
+
 
 @dataclass(frozen=True)
 class Suggester:
@@ -152,15 +157,17 @@ class Suggester:
             data, models = self._leveled(models, data, restriction, rng)
         pending = [*known.log.pending_rows(), *known.elsewhere]
         models, failed, bonus = models.conditioned(data, pending), None, None
+        idle = known.idle(self.policy)
+        explores = self.policy.explores(turn, idle)
         if success is not None:
             failed, avoidance = known.log.failed_rows(), self.policy.avoidance
             models = models.give_up(len(self.goals.objectives), avoidance.systematic(success, failed))
-            bonus = avoidance.criterion(success, cautious=not self.policy.explores(turn))
+            bonus = avoidance.criterion(success, cautious=not explores)
         if self.cost_aware:
             X, costs = known.log.costs()
             cost = fit_cost(self.learning.success_kernel, X, costs, last=fitted.cost)
             fitted = replace(fitted, cost=cost)
-            if cost is not None and not self.policy.explores(turn):
+            if cost is not None and not explores:
                 criterion = cost_criterion(cost, X, costs)
                 bonus = criterion if bonus is None else plus(bonus, criterion)
         posteriors = models.posteriors(self.goals, pending)
@@ -170,7 +177,7 @@ class Suggester:
             posteriors = replace(posteriors, feasible=self._feasible(data))
         hints = None if self.learning.earlier is None else self.learning.earlier.X
         observed = Observed(self.encoding, data[0].X, data[0].y, taken, restriction, failed, hints)
-        found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
+        found = suggest(self.policy, posteriors, observed, turn=turn, rng=rng, idle=idle, bonus=bonus)
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
         if found is None:

@@ -297,6 +297,13 @@ class TrialLog:
         sign = self._goals.objectives[0].sign
         return min(self.feasible(among), key=lambda trial: sign * trial._values[name])
 
+    def since_best(self) -> int | None:
+        """The number of trials after the best one; None if there is none, or not a single value to compare."""
+        if self._goals.is_single and self.done:
+            best = self.best().id
+            return sum(i > best for i in self._trials)
+        return None
+
     def feasible(self, among: Collection[int] | None = None) -> list[Trial]:
         """The trials that keep all constraints, by id, or an AddTreeError if there is none."""
         done = [t for t in self._trials.values() if t.state == "done" and (among is None or t.id in among)]

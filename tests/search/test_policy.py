@@ -91,8 +91,10 @@ def test_the_schedule_of_modes():
     assert [turn for turn, found in modes.items() if local in found] == [2, 5, 8, 11]
     assert all(found[-1] is everywhere for found in modes.values())
     assert [turn for turn in modes if Policy().aims_lower(turn)] == [1, 4, 7, 10]
+    idle = {idle: Policy(patience=4).explores(8, idle) for idle in range(10)}
+    assert [n for n, explores in idle.items() if explores] == [4, 8]
     plain = Policy(lower_turn=None, local_turn=None, neglected=False)
-    assert all(list(plain.modes(turn)) == [everywhere] and not plain.aims_lower(turn) for turn in modes)
+    assert all(list(plain.modes(turn, idle=4)) == [everywhere] and not plain.aims_lower(turn) for turn in modes)
     assert all(list(Policy("ucb").modes(turn)) == [everywhere] for turn in modes)
 
 

@@ -8,6 +8,9 @@ turns. The turn of a suggestion is its number in the run, from 1:
     local             every third turn: start from changes to the best observation, in case the model is too rough there
     neglected branch  turns 1, 3, 6, 10, 15, ..., which recur ever more rarely: the branch seen least for its share
 
+While a run is young, a neglected branch has a turn also whenever the run has made no progress for some trials. One bad
+value is then all that the model knows of some branches, and it is too sure of it.
+
 The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
 expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives way to
 top-two Thompson sampling (see `noisy`), which may repeat an evaluation. With several objectives or constraints (see
@@ -55,6 +58,8 @@ class Policy:
     lower_turn    the turn of a cycle that aims lower; None for never
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
+    patience      while a run is young, such a turn comes also after each so many trials without progress
+    young         a run is young up to this many trials
     aim           how far below the best the lower target is, as a share of (median - best)
     margin        how much worse than the front the reference point of several objectives is, as a share of its range
     avoidance     how failures are avoided
@@ -71,6 +76,8 @@ class Policy:
     lower_turn: int | None = 1
     local_turn: int | None = 2
     neglected: bool = True
+    patience: int = 4
+    young: int = 30
     aim: float = 0.1
     margin: float = 1.0
     avoidance: Avoidance = Avoidance()
@@ -81,18 +88,22 @@ class Policy:
     vertices: VertexSearch = VertexSearch()
     rough: VertexSearch = VertexSearch(samples=16, ascents=0)
 
-    def modes(self, turn: int) -> Iterator[Mode]:
-        """The modes of a turn, in the order in which they are tried."""
+    def modes(self, turn: int, idle: int = 0) -> Iterator[Mode]:
+        """The modes of a turn, in the order in which they are tried; see `explores`."""
         if self.acquisition == "logei":
-            if self.explores(turn):
+            if self.explores(turn, idle):
                 yield Mode.NEGLECTED
             if turn % self.cycle == self.local_turn:
                 yield Mode.LOCAL
         yield Mode.EVERYWHERE
 
-    def explores(self, turn: int) -> bool:
-        """Whether a turn is that of a neglected branch."""
-        return self.neglected and _is_triangular(turn)
+    def explores(self, turn: int, idle: int = 0) -> bool:
+        """Whether a turn is that of a neglected branch.
+
+        idle  the number of trials since the last progress of a young run; 0 for other runs
+        """
+        has_stalled = idle > 0 and idle % self.patience == 0
+        return self.neglected and (has_stalled or _is_triangular(turn))
 
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
@@ -129,12 +140,14 @@ def suggest(
     *,
     turn: int,
     rng: np.random.Generator,
+    idle: int = 0,
     bonus: Criterion | None = None,
 ) -> Array | None:
     """The row to evaluate next, or None if the search finds only rows that are taken.
 
     The posteriors know the observations, and may know rows that are still being evaluated besides.
 
+    idle   the number of trials since the last progress (see `Policy.explores`)
     bonus  what is added to the acquisition, such as the log probability of success
     """
     view: View = posteriors.in_turn(turn)
@@ -151,7 +164,7 @@ def suggest(
         criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
     criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
-    for mode in policy.modes(turn):
+    for mode in policy.modes(turn, idle):
         rows = _rows_to_score(mode, policy, observed, rng)
         if rows is None:
             continue
