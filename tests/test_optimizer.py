@@ -566,3 +566,11 @@ def test_the_design_goes_on_until_it_has_results():
         optimizer.tell(trial, trial.config["x"])
         optimizer.ask()
         assert (optimizer.learned is not None) == (n_told == 6)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_kink_that_looked_like_noise_at_first_is_found_out(seed):
+    """A refit that starts from a fit with noise must also look for one without."""
+    optimizer = at.Optimizer(at.Space(m=at.Integer(0, 199), x=at.Real(0, 1)), seed=seed)
+    run(optimizer, 28, lambda config: abs(config["m"] - 77) / 10 + config["x"])
+    assert optimizer.best.value < 0.1
