@@ -1,3 +1,4 @@
+import enum
 import logging
 import re
 import signal
@@ -213,6 +214,28 @@ def test_a_file_of_another_run_is_refused(space, settings, word, tmp_path):
     with pytest.raises(OptionError, match=re.escape(word)):
         at.minimize(lambda c: 0.0, space, 4, resume=path, **settings)
     assert path.read_bytes() == content
+
+
+def test_a_resumed_run_evaluates_the_labels_of_its_space(tmp_path):
+    """JSON holds the members of an enumeration of strings as strings."""
+
+    class Size(str, enum.Enum):
+        SMALL = "small"
+        LARGE = "large"
+
+    space = at.Space(x=at.Real(0, 1), size=at.Categorical(list(Size)), model=at.Choice({Size.SMALL: at.Space()}))
+    for n in (7, 10):
+        result = at.minimize(
+            lambda config: config["x"] + len(config["size"].name + config["model"].name),
+            space,
+            n,
+            seed=0,
+            resume=tmp_path / "run.json",
+        )
+    assert [trial.state for trial in result.trials] == ["done"] * 10
+    reversed_space = at.Space({name: space.children[name] for name in reversed(space.children)})
+    again = at.minimize(lambda config: config["x"], reversed_space, 11, seed=0, resume=tmp_path / "run.json")
+    assert list(again.trials[-1].config) == list(result.trials[0].config), "the order of the file"
 
 
 def test_a_resumed_run_without_a_seed_keeps_its_seed(tmp_path):

@@ -582,3 +582,11 @@ def test_a_young_run_that_makes_no_progress_returns_to_neglected_branches():
 
     assert visits(4, 30) > visits(10**6, 30)
     assert visits(4, 60) - visits(4, 35) == 3  # later, only the schedule returns to it: at turns 36, 45 and 55
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_kink_that_looked_like_noise_at_first_is_found_out(seed):
+    """A refit that starts from a fit with noise must also look for one without."""
+    optimizer = at.Optimizer(at.Space(m=at.Integer(0, 199), x=at.Real(0, 1)), seed=seed)
+    run(optimizer, 28, lambda config: abs(config["m"] - 77) / 10 + config["x"])
+    assert optimizer.best.value < 0.1

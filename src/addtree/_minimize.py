@@ -140,7 +140,7 @@ def minimize(
 
 def _resumed(path: str | os.PathLike[str], given: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
     """The optimizer in a file, or an OptionError if it belongs to another run than the optimizer that was given."""
-    optimizer = Optimizer.load(path)
+    optimizer = Optimizer._load(path, given.space)
     if optimizer.space != given.space:
         raise OptionError(f"resume={os.fspath(path)!r} holds a run on another space; give another file, or delete it")
     for name, saved in optimizer.options.items():

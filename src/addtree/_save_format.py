@@ -35,6 +35,7 @@ from addtree._files import write_text
 from addtree._goals import VALUE
 from addtree._numbers import is_whole
 from addtree.errors import SaveFileError
+from addtree.space.space import Space
 
 _log = logging.getLogger("addtree")
 
@@ -153,6 +154,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         repeated = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key {_save_schema.shown(repeated)} occurs twice in one object")
     return found
+
+
+def to_space(form: Mapping[str, Any], given: Space | None) -> Space:
+    """The space of a form, or the given one if that has the same form.
+
+    JSON does not tell all labels apart: the members of a StrEnum come back as strings. The given space still has them.
+    """
+    space = Space.from_dict(form)
+    return given if given is not None and given == space and json.dumps(given.to_dict()) == json.dumps(form) else space
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
 from addtree._suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
 from addtree._threads import Lock, one_blas_thread, synchronized
-from addtree._types import Array, Config
+from addtree._types import Config
 from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
 from addtree.search.candidates import Observed
@@ -124,7 +124,7 @@ class Optimizer:
     @one_blas_thread()
     def _ask_one(self) -> Trial:
         self._asks += 1
-        known = self._known(self._suggester.encoding.encode([]))
+        known = Known(self._log, self._suggester.encoding.encode([]), self._models)
         config, self._models, self._initial = self._suggester.next(self._asks, known, self._initial)
         return self.expect(config)
 
@@ -149,7 +149,7 @@ class Optimizer:
                   pure query: it changes no later answer
         """
         encoding = self._suggester.encoding
-        known = self._known(encoding.encode(pending))
+        known = Known(self._log, encoding.encode(pending), self._models)
         if fixed is None:
             config, models, _ = self._suggester.next(turn, known, self._initial)
         else:
@@ -159,10 +159,6 @@ class Optimizer:
         if keep_fit:
             self._models = models
         return config
-
-    def _known(self, elsewhere: Array) -> Known:
-        """What a suggestion may use."""
-        return Known(self._log, elsewhere, self._models)
 
     @synchronized
     def expect(self, config: Config) -> Trial:
@@ -372,23 +368,24 @@ class Optimizer:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
         """The optimizer that was saved there; it continues exactly as the saved one would have."""
+        return cls._load(path)
+
+    @classmethod
+    def _load(cls, path: str | os.PathLike[str], given: Space | None = None) -> Optimizer:
+        """The same, with a given space in place of an equal one that was saved (see `_save_format.to_space`)."""
         state = _save_format.read(path)
         with _save_format.refusing_damage(path):
             history = [_history.Task.from_dict(form) for form in state["history"]]
             options = {key: state[key] for key in _save_schema.OPTIONS if key != "initial"}
-            optimizer = cls(Space.from_dict(state["space"]), history=history, **options)
+            optimizer = cls(_save_format.to_space(state["space"], given), history=history, **options)
             optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])
-            optimizer._restore_trials(state)
+            optimizer._log = TrialLog.from_dict(state, optimizer._suggester.encoding, optimizer.goals)
+            optimizer._asks = int(state["asks"])
         with _save_format.leaving_out_damage(path):
             _save_schema.check_models(state)
             if state["models"] is not None:
                 optimizer._use(state["models"], exact=True)
         return optimizer
-
-    def _restore_trials(self, state: Mapping[str, Any]) -> None:
-        """Take over the trials of a checked state; any exception means that one does not fit the space."""
-        self._log = TrialLog.from_dict(state, self._suggester.encoding, self.goals)
-        self._asks = int(state["asks"])
 
     @one_blas_thread()
     def _use(self, forms: Sequence[Mapping[str, Any]], *, max_rows: int | None = None, exact: bool) -> None:

@@ -89,6 +89,13 @@ def test_no_scale_is_too_large_or_too_small(unit, pattern, centred):
         np.testing.assert_allclose(output.inverse(z), y, rtol=1e-6, atol=1e-9 * unit)
 
 
+def test_values_may_span_all_floats():
+    y = np.array([1e-300, 2e-300, 3e-300, 1e300])
+    output = Transform.from_values(y, centred=True, settings=TransformSettings()).with_power(0.7)
+    assert np.all(np.diff(output.forward(y)) > 0)
+    assert np.all(np.isfinite(output.slope(y)))
+
+
 def test_a_z_beyond_the_range_of_the_transform_gives_its_limit():
     output = Transform(0.0, 1.0, np.inf, 1.0, -0.5)  # z < 2 for every y
     assert np.isfinite(output.inverse(np.array([1.9, 2.0, 50.0]))).all()

@@ -156,6 +156,14 @@ def test_narrow_sides_are_accurate(width, mean, sigma):
     np.testing.assert_allclose([by_mean[0, 0] * sigma, by_variance[0, 0] * sigma**2], numeric, rtol=1e-5, atol=1e-5)
 
 
+def test_the_narrowest_side_far_above_the_mean_has_its_width():
+    """The two expectations are equal floats; so are fronts of means that differ by rounding, in a finite space."""
+    axis = _Axis.of(np.array([0.4]), np.array([np.nextafter(0.4, 1.0)]))
+    length, by_mean, by_variance = axis.log_lengths(np.array([-1.0]), np.array([1e-18]))
+    assert length[0, 0] == pytest.approx(np.log(np.spacing(0.4)))
+    assert (by_mean[0, 0], by_variance[0, 0]) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("K", FRONTS)
 def test_the_gradient_is_that_of_the_value(K, place):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from addtree import Categorical, Choice, Optimizer, Real, Space
+from addtree import Categorical, Choice, Integer, Optimizer, Real, Space
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
 from addtree.search.candidates import Observed
@@ -108,3 +108,12 @@ def test_without_noise_nothing_is_evaluated_twice():
         opt.tell(trial, trial.config["x"] ** 2 + trial.config.get("y", 0.5))
     assert len({tuple(trial.config.items()) for trial in opt.trials}) == 40
     assert opt.recommend() == opt.best
+
+
+@pytest.mark.parametrize("names", [{"constraints": {"kept": 1.0}}, {"objectives": {"value": "min", "kept": "max"}}])
+def test_a_value_that_never_changes_is_no_noise(names):
+    opt = Optimizer(Space(a=Integer(0, 9), b=Integer(0, 9)), seed=0, **names)
+    for _ in range(40):
+        trial = opt.ask()
+        opt.tell(trial, {"value": trial.config["a"] + trial.config["b"], "kept": 0.1})
+    assert len({tuple(trial.config.items()) for trial in opt.trials}) == 40

@@ -49,7 +49,7 @@ def test_clear_and_fill_keep_to_what_hangs_below_a_node(encoding):
     X = encoding.encode([{"x": 4, "c": "b", "m": "p", "k": 2, "d": 1, "y": 0.25}])
     b = encoding.node_choices[0][0][1][1]
     assert [encoding.names[j] for j in encoding.below[b]] == ["k", "d", "y"]
-    encoding.clear(X, b, np.array([0]))
+    encoding.clear(X, [b], np.array([0]))
     np.testing.assert_array_equal(np.isnan(X[0]), [False, False, False, True, True, True])
     encoding.fill(X, b, np.array([0]), np.random.default_rng(0))
     encoding.space.validate(encoding.decode(encoding.snap(X)[0]))

@@ -31,6 +31,7 @@ _LOG_AMPLITUDE = (np.log(1e-6), np.log(1e4))
 _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 
 _NOISY_START = 0.1  # Noise variance of the start from which noise is found that the last fit did not see.
+_SEEN_NOISE = 1e-5  # If a refit sees more noise than this, it is compared with one that starts without noise.
 
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
 _TRIAL = 12  # After this many evaluations, a descent is compared with its rival.
@@ -163,8 +164,9 @@ def fit_theta(
     """The θ that fits the observations at the rows of a Gram matrix: the best of several descents.
 
     start  θ of the last fit, from which one descent starts
-    fresh  start also from the median of the prior with much noise. Noise with long lengthscales, and no noise with
-           short ones, are two optima, and a descent does not lead from one to the other
+    fresh  start also from the median of the prior, with much noise, and without noise if the best fit has noise. Noise
+           with long lengthscales, and no noise with short ones, are two optima, and a descent does not lead from one
+           to the other
     """
     settings, objective = settings or FitSettings(), Objective(specification, gram, data)
     centre, many = objective.centre, settings.iterations
@@ -177,6 +179,9 @@ def fit_theta(
         noisy = _descend(objective, objective.noisy_centre, settings.fresh_iterations, rival=rival)
         if noisy[0] < rival:
             found.append(_descend(objective, noisy[1], many))
+        score, theta = min(found, key=lambda pair: pair[0])
+        if start is not None and theta[-2] > np.log(_SEEN_NOISE):
+            found.append(_descend(objective, centre, many, rival=score))
     found += [_descend(objective, centre + rng.normal(size=len(centre)), many) for _ in range(settings.restarts)]
     return min(found, key=lambda pair: pair[0])[1]
 

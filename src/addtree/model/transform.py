@@ -57,8 +57,13 @@ def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
 
 def _compress(y: Array, cap: float, width: float) -> Array:
     """y up to the cap; an excess e over it counts as width · log(1 + e / width), which keeps the order."""
-    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _MAX_EXCESS)  # halves: see `standardise`
-    return np.asarray(np.minimum(y, cap) + width * np.log1p(excess))
+    return np.asarray(np.minimum(y, cap) + width * np.log1p(_excess(y, cap, width)))
+
+
+def _excess(y: Array, cap: float, width: float) -> Array:
+    """By how many widths y is above the cap, at most _MAX_EXCESS."""
+    with np.errstate(over="ignore"):  # 1e300 is too many widths of 1e-300 for a float
+        return np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _MAX_EXCESS)  # halves: see `standardise`
 
 
 def _expand(y: Array, cap: float, width: float) -> Array:
@@ -106,8 +111,7 @@ class Transform:
 
     def slope(self, y: Array) -> Array:
         """dz/dy, by which a small standard error of y becomes one of z."""
-        excess = np.clip((0.5 * y - 0.5 * self.cap) / (0.5 * self.width), 0.0, _MAX_EXCESS)
-        s = self.standardise(y)
+        s, excess = self.standardise(y), _excess(y, self.cap, self.width)
         return np.asarray(np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess) / self.scale)
 
     def forward(self, y: Array) -> Array:

@@ -36,8 +36,7 @@ def move_to(encoding: Encoding, X: Array, column: int, code: float) -> Array:
     for node, options in _occurrences(encoding, column):
         rows = np.flatnonzero(encoding.inside(X, node))
         if len(rows):
-            for child in options:
-                encoding.clear(X, child, rows)
+            encoding.clear(X, options, rows)
             X[rows, column] = code
             _fill_stratified(encoding, X, options[int(code)], rows, rng)
     return X

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from addtree._types import Array
@@ -21,9 +23,21 @@ def any_row(encoding: Encoding, restriction: Restriction | None, rng: np.random.
 def new_row(
     encoding: Encoding, taken: set[bytes], restriction: Restriction | None, rng: np.random.Generator
 ) -> Array | None:
-    """A random row that is not taken and agrees with the restriction; None if every such row is taken."""
+    """A random row that is not taken and agrees with the restriction; None if no such row was found."""
+    for X in _random_rows(encoding, taken, rng):
+        found = X if restriction is None else restriction.complete(X, rng)
+        for row, key in zip(found, encoding.keys(found), strict=True):
+            if key not in taken:
+                return np.asarray(row)
+    return None
+
+
+def _random_rows(encoding: Encoding, taken: set[bytes], rng: np.random.Generator) -> Iterator[Array]:
+    """Rows that satisfy the rules, in several attempts: all of them if they can be listed."""
     X = encoding.sample(_RANDOM_ROWS, rng)
     if len(taken) < encoding.space.n_configs <= _ENUMERABLE:
-        X = rng.permutation(encoding.enumerate())
-    X = X if restriction is None else restriction.complete(X, rng)
-    return next((row for row, key in zip(X, encoding.keys(X), strict=True) if key not in taken), None)
+        yield rng.permutation(encoding.enumerate())
+        return
+    yield X
+    if encoding.feasibility.rules:  # Where a rule admits little, a sample may have few different rows.
+        yield encoding.feasibility.complete(encoding.sample_freely(_RANDOM_ROWS, rng), rng)

@@ -178,8 +178,10 @@ class _Axis:
         log_value, cdf, pdf = log_h(u)
         low, high = self.low, self.high
         width = (self.ends[high] - self.ends[low])[:, None] / sigma
-        narrow = (low >= 0)[:, None] & (width * np.maximum(1.0, np.abs(u[high])) < _NARROW)
-        share = np.where((low < 0)[:, None] | narrow, 0.0, np.exp(np.minimum(log_value[low] - log_value[high], 0.0)))
+        share = np.where((low < 0)[:, None], 0.0, np.exp(np.minimum(log_value[low] - log_value[high], 0.0)))
+        # Far above the mean, a wide side is narrow as well if it is a small part of the way to the mean.
+        narrow = (low >= 0)[:, None] & ((width * np.maximum(1.0, np.abs(u[high])) < _NARROW) | (share == 1.0))
+        share = np.where(narrow, 0.0, share)
         length = np.log(sigma) + log_value[high] + np.log1p(-share)
         by_u, by_scale = (part[high] - share * part[low] for part in (cdf, pdf))
         by_mean, by_variance = (by_u / (share - 1.0) / sigma, 0.5 * by_scale / (1.0 - share) / sigma**2)

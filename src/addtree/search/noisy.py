@@ -26,6 +26,7 @@ from addtree.search.candidates import Observed
 from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.joint import JointSearch, improve
 
+_CONSTANT = 1e-12  # Values whose variance on the scale of the model is less than this are one value and its rounding.
 _JITTERS = (1e-10, 1e-7, 1e-4)  # Shares of the largest variance that are added to Σ until it can be factorised.
 
 
@@ -54,10 +55,14 @@ class TopTwo:
         )
 
     def may_repeat(self, posterior: Posterior, declared: float | None) -> bool:
-        """Whether a configuration may be evaluated again: noise is declared, or there is enough of it beyond doubt."""
+        """Whether a configuration may be evaluated again: noise is declared, or there is enough of it beyond doubt.
+
+        Values that are all the same show no noise.
+        """
         if declared is not None:
             return declared > 0
-        return self.applies_to(posterior) and len(posterior.z) >= self.least
+        varies = float(np.var(posterior.z)) > _CONSTANT
+        return varies and self.applies_to(posterior) and len(posterior.z) >= self.least
 
 
 def by_mean(observed: Observed, posterior: Posterior) -> Observed:

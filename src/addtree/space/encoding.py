@@ -193,9 +193,9 @@ class Encoding:
                     if inside.any():
                         queue.append((child, reached[inside]))
 
-    def clear(self, X: Array, node: int, rows: Index) -> None:
-        """Make everything at and below a node inactive in `X[rows]`."""
-        X[np.ix_(rows, self.below[node])] = np.nan
+    def clear(self, X: Array, nodes: Sequence[int], rows: Index) -> None:
+        """Make everything at and below some nodes inactive in `X[rows]`."""
+        X[np.ix_(rows, np.concatenate([self.below[node] for node in nodes]))] = np.nan
 
     def enter(self, X: Array, node: int, rng: np.random.Generator) -> Array:
         """The same rows with the options and numbers that lead to a node; what these open is drawn at random."""
@@ -210,8 +210,7 @@ class Encoding:
                 X[rows, j] = self.draw_in_cells(j, (cells[0], cells[-1]), rng.random(len(rows)))
                 X[rows] = self.repair(X[rows], rng)
                 continue
-            for other in children:
-                self.clear(X, other, rows)
+            self.clear(X, children, rows)
             X[rows, j] = position
             self.fill(X, here, rows, rng)
         return X
@@ -313,6 +312,7 @@ class Encoding:
         What a step of a number opens takes the middle of its range.
         """
         steps: list[Array] = []
+        opens: list[bool] = []
         for j in np.flatnonzero(~np.isnan(row) & ~self.is_choice):
             grid = self._grids[j]
             codes: list[float] = []
@@ -321,9 +321,12 @@ class Encoding:
                 codes = [float(grid.codes(to)) for to in (k - 1, k + 1) if 0 <= to < grid.n]
             elif not self.is_numeric[j]:
                 codes = [float(code) for code in range(self.n_codes[j]) if code != row[j]]
-            found = [_with(row, int(j), code) for code in codes]
-            steps += list(self.repair(np.array(found), None)) if found and j in self.cells else found
-        return np.array(steps) if steps else np.empty((0, len(row)))
+            opens += [j in self.cells] * len(codes)
+            steps += [_with(row, int(j), code) for code in codes]
+        X = np.array(steps).reshape(-1, len(row))
+        if any(opens):
+            X[opens] = self.repair(X[opens], None)
+        return X
 
     def keys(self, X: Array) -> list[bytes]:
         """A key per row; equal keys are one configuration."""
