@@ -57,6 +57,8 @@ def open_study(
              smallest value is sought
     initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
+    if not name:
+        raise OptionError("the name of the study is empty; give one")
     _check_seed(seed)
     goals = goals or Goals()
     for std in goals.noise.values():
