@@ -57,8 +57,6 @@ def open_study(
              smallest value is sought
     initial  configurations to evaluate first; those that the study has evaluated already are skipped
     """
-    if not name:
-        raise OptionError("the name of the study is empty; give one")
     _check_seed(seed)
     goals = goals or Goals()
     for std in goals.noise.values():
@@ -205,7 +203,9 @@ def _store_noise(study: optuna.Study, noise: Mapping[str, float]) -> None:
 
 
 def _check_text(name: str) -> None:
-    """Raise an OptionError if a name cannot be stored by every storage."""
+    """Raise an OptionError if a name is empty, or cannot be stored by every storage."""
+    if not name:
+        raise OptionError("the name '' is empty; give another")
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
