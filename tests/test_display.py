@@ -76,6 +76,14 @@ def test_texts_of_the_user_are_escaped():
     assert "&lt;script&gt;" in shown
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_an_infinite_hypervolume_is_not_drawn():
+    optimizer = at.Optimizer(SPACE, seed=0, objectives={"a": "min", "b": "min"})
+    for k in range(3):
+        optimizer.tell(optimizer.ask(), {"a": 1e300 * k, "b": -1e300 * k})
+    assert "nan" not in optimizer._repr_html_()
+
+
 def test_a_plot_has_every_trial():
     figure = at.minimize(objective, SPACE, 8, seed=0).plot()
     assert sum(len(trace.x) for trace in figure.data if trace.mode == "markers") == 8

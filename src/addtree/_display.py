@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as _html
+import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,11 @@ def _progress_picture(optimizer: Optimizer) -> str:
 
 
 def _picture(done: Sequence[tuple[int, float]], *, maximize: bool, label: str) -> str:
-    """Numbers by trial as dots and the best so far as a line, as SVG; nothing before the second number."""
+    """Numbers by trial as dots and the best so far as a line, as SVG; nothing before the second number.
+
+    The hypervolume of very large values is infinite, which no picture can show.
+    """
+    done = [(number, value) for number, value in done if math.isfinite(value)]
     if len(done) < 2:
         return ""
     ranked = sorted((value for _, value in done), reverse=maximize)

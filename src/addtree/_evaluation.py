@@ -53,7 +53,8 @@ def evaluate(objective: Callable[[dict[str, Any]], Any], config: dict[str, Any],
         return _raised(error, objective, time.perf_counter() - start)
     duration = time.perf_counter() - start
     by_name = isinstance(returned, Mapping) and len(returned) > 0
-    numbers = {name: scalar(value) for name, value in (returned.items() if by_name else [(None, returned)])}
+    numbers: dict[Any, Any] = dict(returned) if by_name else {None: returned}
+    numbers = {name: scalar(value) for name, value in numbers.items()}
     wrong = [name for name, number in numbers.items() if not _is_finite(number)]
     if not wrong:
         values = {name: as_float(number) for name, number in numbers.items()}
