@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import addtree as at
+from addtree import _display
 from tests.test_optimizer import SPACE, objective
 
 HOSTILE = at.Space({"<script>alert(1)</script>": at.Categorical(["<b>&", "[/INST]"]), "x": at.Real(0, 1)})
@@ -75,6 +76,14 @@ def test_texts_of_the_user_are_escaped():
     assert "&lt;script&gt;" in shown
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_an_infinite_hypervolume_is_not_drawn():
+    optimizer = at.Optimizer(SPACE, seed=0, objectives={"a": "min", "b": "min"})
+    for k in range(3):
+        optimizer.tell(optimizer.ask(), {"a": 1e300 * k, "b": -1e300 * k})
+    assert "nan" not in optimizer._repr_html_()
+
+
 def test_a_plot_has_every_trial():
     figure = at.minimize(objective, SPACE, 8, seed=0).plot()
     assert sum(len(trace.x) for trace in figure.data if trace.mode == "markers") == 8
@@ -88,6 +97,22 @@ def test_a_table_has_a_row_per_trial_and_a_column_per_parameter():
     assert {"state", "value", "std", "duration", "error", "x", "model"} <= set(table.columns)
     for trial, row in zip(result.trials, table.itertuples(), strict=True):
         assert (row.state, row.x, row.model) == (trial.state, trial.config["x"], trial.config["model"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
+def test_no_column_of_a_table_replaces_another():
+    space = at.Space({name: at.Real(0, 1) for name in ("value", "params_value", "error", "speed")})
+    told = {"error": 1.0, "state": 2.0, "duration": 3.0, "speed": 4.0}
+    optimizer = at.Optimizer(space, seed=0, objectives=dict.fromkeys(told, "min"))
+    config = optimizer.tell(optimizer.ask(), told).config
+    row = _display.dataframe(optimizer.trials).iloc[0].to_dict()
+    assert [row[name] for name in ("error", "values_state", "duration", "speed")] == [1.0, 2.0, 3.0, 4.0]
+    assert (row["state"], row["failure"], row["trial_duration"]) == ("done", None, None)
+    assert [row[name] for name in ("value", "params_value", "params_error", "params_speed")] == list(config.values())
+    single = at.minimize(lambda c: c["value"], space, 1, seed=0)
+    row = single.to_dataframe().iloc[0].to_dict()
+    assert row["value"] == row["params_value"] == single.best_config["value"]
+    assert row["params_params_value"] == single.best_config["params_value"]
 
 
 @pytest.mark.parametrize(

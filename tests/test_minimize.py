@@ -296,6 +296,18 @@ def test_at_least_one_trial(n):
         at.minimize(objective, SPACE, n_trials=n)
 
 
-def test_numpy_values_are_values():
-    result = at.minimize(lambda c: np.float32(c["x"]), at.Space(x=at.Real(0, 1)), n_trials=3, seed=0)
+@pytest.mark.parametrize("kind", [np.float32, np.array, lambda x: np.array([[x]])], ids=repr)
+def test_numbers_of_numpy_and_arrays_with_one_element_are_values(kind):
+    result = at.minimize(lambda c: kind(c["x"]), at.Space(x=at.Real(0, 1)), n_trials=3, seed=0)
     assert all(type(t.value) is float for t in result.trials)
+    by_name = at.minimize(lambda c: {"a": kind(c["x"]), "b": 1}, SPACE, 3, seed=0, objectives={"a": "min", "b": "min"})
+    assert all(type(t.values["a"]) is float for t in by_name.trials)
+
+
+def test_the_remedy_for_an_objective_that_always_fails_is_one_that_helps():
+    with pytest.raises(NoSuccessError, match="to see the exception itself"):
+        at.minimize(broken, SPACE, 5, seed=0)
+    with pytest.raises(NoSuccessError, match=r"which is not a finite number \(.*\); correct the objective$"):
+        at.minimize(lambda c: [1.0, 2.0], SPACE, 5, seed=0)
+    with pytest.raises(NoSuccessError, match="whose 'b' is not a finite number"):
+        at.minimize(lambda c: {"a": 1, "b": None}, SPACE, 5, seed=0, objectives={"a": "min", "b": "max"})

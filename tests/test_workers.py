@@ -1,5 +1,6 @@
 """`minimize` in processes of its own: the same interface, whatever ends a process."""
 
+import math
 import multiprocessing
 import os
 import signal
@@ -55,6 +56,20 @@ def test_a_trial_that_takes_too_long_fails_alone():
     assert all(t.error == "it took longer than trial_timeout=0.3 s" and t.duration >= 0.3 for t in late)
     assert all(t.state == ("failed" if t in late else "done") for t in result.trials)
     assert time.monotonic() - start < 50
+
+
+@pytest.mark.parametrize("seconds", [1e10, math.inf])
+def test_a_long_limit_is_no_limit(seconds):
+    assert len(at.minimize(objective, SPACE, 2, seed=0, trial_timeout=seconds).trials) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="the system has no real-time signals")
+def test_a_signal_without_a_name_is_shown_by_its_number():
+    def fatal(config):
+        os.kill(os.getpid(), signal.SIGRTMIN + 1)
+
+    result = at.minimize(fatal, SPACE, 1, seed=0, trial_timeout=60)
+    assert result.trials[0].error == f"the process of the objective was killed by signal {signal.SIGRTMIN + 1}"
 
 
 def test_a_process_that_dies_fails_its_trial_alone():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html as _html
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from addtree._goals import VALUE
@@ -64,7 +65,11 @@ def _progress_picture(optimizer: Optimizer) -> str:
 
 
 def _picture(done: Sequence[tuple[int, float]], *, maximize: bool, label: str) -> str:
-    """Numbers by trial as dots and the best so far as a line, as SVG; nothing before the second number."""
+    """Numbers by trial as dots and the best so far as a line, as SVG; nothing before the second number.
+
+    The hypervolume of very large values is infinite, which no picture can show.
+    """
+    done = [(number, value) for number, value in done if math.isfinite(value)]
     if len(done) < 2:
         return ""
     ranked = sorted((value for _, value in done), reverse=maximize)
@@ -100,25 +105,35 @@ def dataframe(trials: Sequence[Trial]) -> Any:
         raise DependencyError("to_dataframe() needs pandas; pip install pandas") from error
     names = dict.fromkeys(name for trial in trials for name in trial.config)
     values = dict.fromkeys(name for trial in trials for name in trial.values) or {VALUE: None}
-    columns: dict[Any, list[Any]] = {"state": [trial.state for trial in trials]}
-    columns |= {name: [trial.values.get(name) for trial in trials] for name in values}
-    stds = {f"{name}_std": [trial.stds.get(name) for trial in trials] for name in values}
-    columns |= {"std": stds["value_std"]} if list(values) == [VALUE] else stds
-    columns |= {key: [getattr(trial, key) for trial in trials] for key in ("duration", "error")}
-    told = list(columns)
+    columns: dict[str, list[Any]] = {"state": [trial.state for trial in trials]}
+    for name in values:
+        columns[new_column(name, "values", columns)] = [trial.values.get(name) for trial in trials]
+    for name in values:
+        std = "std" if list(values) == [VALUE] else f"{name}_std"
+        columns[new_column(std, "values", columns)] = [trial.stds.get(name) for trial in trials]
+    columns[new_column("duration", "trial", columns)] = [trial.duration for trial in trials]
+    reason = "failure" if "error" in columns else "error"
+    columns[new_column(reason, "trial", columns)] = [trial.error for trial in trials]
     for name in names:
-        column = f"params_{name}" if name in told else name
-        columns[column] = [trial.config.get(name) for trial in trials]
+        columns[new_column(name, "params", columns)] = [trial.config.get(name) for trial in trials]
     return pandas.DataFrame(columns, index=pandas.Index([trial.id for trial in trials], name="trial"))
+
+
+def new_column(name: str, prefix: str, taken: Collection[str]) -> str:
+    """The name of a further column of a table, with a prefix if another column has it."""
+    while name in taken:
+        name = f"{prefix}_{name}"
+    return name
 
 
 def figure(optimizer: Optimizer) -> Any:
     """The progress of a run, or the front of several objectives, as a Plotly figure."""
     try:
-        from addtree.report import build_for, front_plots, plots
+        from addtree.report import front_plots, plots
+        from addtree.report.summary import build_without_models
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("plotly", "optuna"):
             raise
         raise DependencyError("plot() needs Plotly; pip install 'addtree[cli]'") from error
-    report = build_for(optimizer.goals, optimizer.space, optimizer.trials)
+    report = build_without_models(optimizer.goals, optimizer.space, optimizer.trials)
     return plots.progress(report) if report.front is None else front_plots.fronts(report)

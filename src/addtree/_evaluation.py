@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from addtree._numbers import as_float, is_number
+from addtree._numbers import as_float, is_number, scalar
 from addtree.trials import Evaluation
 
 Catch = tuple[type[BaseException], ...]
@@ -52,11 +52,15 @@ def evaluate(objective: Callable[[dict[str, Any]], Any], config: dict[str, Any],
     except catch as error:
         return _raised(error, objective, time.perf_counter() - start)
     duration = time.perf_counter() - start
-    if isinstance(returned, Mapping) and returned and all(map(_is_finite, returned.values())):
-        return Outcome({name: as_float(value) for name, value in returned.items()}, Evaluation(duration))
-    if _is_finite(returned):
-        return Outcome(as_float(returned), Evaluation(duration))
-    shown = _one_line(f"the objective returned {_shown(returned)}, which is not a finite number")
+    by_name = isinstance(returned, Mapping) and len(returned) > 0
+    numbers: dict[Any, Any] = dict(returned) if by_name else {None: returned}
+    numbers = {name: scalar(value) for name, value in numbers.items()}
+    wrong = [name for name, number in numbers.items() if not _is_finite(number)]
+    if not wrong:
+        values = {name: as_float(number) for name, number in numbers.items()}
+        return Outcome(values if by_name else values[None], Evaluation(duration))
+    what = f"whose {wrong[0]!r}" if by_name else "which"
+    shown = _one_line(f"the objective returned {_shown(returned)}, {what} is not a finite number")
     return Outcome(None, Evaluation(duration, f"{shown}{defined(objective)}"), f"returned {type(returned).__name__}")
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from addtree._numbers import as_float, is_number
+from addtree._numbers import as_float, is_flag, is_number
 from addtree._types import Array
 from addtree.errors import OptionError, TrialError
 
@@ -88,7 +88,7 @@ class Goals:
         reference_point: Mapping[str, float] | None = None,
     ) -> Goals:
         """The goals that a user gave, or an OptionError that names what is wrong with them."""
-        if objectives is not None and maximize:
+        if checked_flag("maximize", maximize) and objectives is not None:
             raise OptionError("maximize=True is for one objective without a name; write objectives={name: 'max'}")
         sought = (Objective(VALUE, bool(maximize)),) if objectives is None else _read_objectives(objectives)
         bounded = () if constraints is None else _read_constraints(constraints)
@@ -250,6 +250,13 @@ def _or_none(bound: float) -> float | None:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """An option that is True or False, or an OptionError."""
+    if not is_flag(value):
+        raise OptionError(f"{name}={value!r} must be True or False")
+    return bool(value)
 
 
 def checked_value(value: Any) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from addtree import _display
@@ -133,7 +132,7 @@ def minimize(
     settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
     settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}
     optimizer = Optimizer(check_space(space), initial=initial, history=history, **settings)
-    if resume is not None and Path(resume).exists():
+    if resume is not None and os.path.exists(resume):
         optimizer = _resumed(resume, optimizer, settings)
     return Result(optimizer, run(optimizer, objective, options))
 

@@ -13,12 +13,25 @@ MAX_EXACT = 2**53  # Floats represent every whole number up to this one.
 
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of Python or NumPy; a bool does not count."""
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, numbers.Real) and not is_flag(value)
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is True or False, of Python or NumPy."""
+    return isinstance(value, (bool, np.bool_))
 
 
 def is_whole(value: Any) -> bool:
     """Whether a value is an integer of Python or NumPy; a bool does not count."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def scalar(value: Any) -> Any:
+    """The number in an array or a tensor with one element; any other value as it is."""
+    try:
+        return value.item()  # NumPy, PyTorch, JAX and pandas have this method
+    except Exception:
+        return value
 
 
 def as_float(value: Any) -> float:

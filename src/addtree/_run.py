@@ -179,9 +179,13 @@ class _Run:
         """Raise a NoSuccessError if the objective is broken."""
         n = len(self.causes)
         if not self.has_value and n >= _MAX_FAILURES and len(set(self.causes)) == 1 and self.stopped is None:
+            remedy = "correct the objective"
+            if told.traceback is not None:
+                remedy += ", or give catch=() to see the exception itself"
+            elif self.options.trial_timeout is not None:
+                remedy += ", or give a longer trial_timeout"
             raise NoSuccessError(
-                f"the first {n} trials all failed for the same reason: {told.error}; correct the objective, "
-                "or give catch=() to see the exception itself",
+                f"the first {n} trials all failed for the same reason: {told.error}; {remedy}",
                 told.error,
                 told.traceback,
             )

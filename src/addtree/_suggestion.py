@@ -52,6 +52,8 @@ def checked_size(n_initial: int, encoding: Encoding) -> int:
 
 def turn_rng(seed: int, turn: int) -> np.random.Generator:
     """The randomness of one turn, which depends only on the seed and its number: a loaded run continues."""
+    if not (is_whole(turn) and turn >= 0):
+        raise OptionError(f"turn={turn!r} must be a whole number, zero or more")
     return np.random.default_rng([seed, turn])
 
 

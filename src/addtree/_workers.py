@@ -26,6 +26,7 @@ from addtree.errors import OptionError, WorkerError
 from addtree.trials import Trial
 
 _READY = b"ready"  # What a worker sends when it has loaded the objective.
+_LONGEST_WAIT = 3600.0  # The operating system refuses to wait for many days; after this many seconds we wait again.
 _GUARD = "put the call of minimize under `if __name__ == '__main__':`, so that other processes can import the script"
 
 
@@ -162,7 +163,7 @@ class WorkerPool:
         if self._time_limit is None:
             return None
         ages = [self._age(worker) for worker in self._workers if worker.trial is not None and worker.ready]
-        return max(0.0, self._time_limit - max(ages)) if ages else None
+        return min(max(0.0, self._time_limit - max(ages)), _LONGEST_WAIT) if ages else None
 
     def _read(self, worker: _Worker) -> list[tuple[Trial, Outcome]]:
         """What a worker has sent: that it is ready, an outcome, an error to raise, or that it has ended."""
@@ -187,7 +188,7 @@ class WorkerPool:
             raise KeyboardInterrupt
         if not worker.ready:
             raise WorkerError(f"a worker process ended with exit code {code} before it was ready; {_GUARD}")
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         return self._end(worker, failure(f"the process of the objective {how}", self._age(worker)))
 
     def _end(self, worker: _Worker, outcome: Outcome) -> list[tuple[Trial, Outcome]]:
@@ -201,6 +202,14 @@ class WorkerPool:
         for worker in self._workers:
             _kill(worker)
         self._workers = []
+
+
+def _signal_name(number: int) -> str:
+    """The name of a signal; real-time signals have only a number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _kill(worker: _Worker) -> None:

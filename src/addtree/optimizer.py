@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from addtree import _display, _history, _prediction, _save_format, _save_schema
-from addtree._goals import Bounds, Goals, Noise
+from addtree._goals import Bounds, Goals, Noise, checked_flag
 from addtree._models import Learning, Models
 from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
@@ -90,8 +90,7 @@ class Optimizer:
         check_acquisition(acquisition, covariance, single=goals.is_single)
         self._settings = settings = settings or Settings()
         self.space = check_space(space)
-        seed = checked_seed(seed)
-        encoding = space.encoding
+        seed, encoding = checked_seed(seed), space.encoding
         learning = Learning.of(encoding, goals, covariance, inference, settings)
         self.history = _history.adapt(_history.read_for(goals, history), encoding)
         earlier = _history.learn(self.history, encoding, learning.specifications[0], learning.kernel, settings.transfer)
@@ -99,7 +98,8 @@ class Optimizer:
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
-        self._suggester = Suggester(encoding, goals, learning, policy, design, seed, bool(cost_aware))
+        per_cost = checked_flag("cost_aware", cost_aware)
+        self._suggester = Suggester(encoding, goals, learning, policy, design, seed, per_cost)
         self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
         self._log = TrialLog(encoding, goals)
         self._asks = 0

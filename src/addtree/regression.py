@@ -244,7 +244,10 @@ class AddTreeGP:
 
 
 def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:
-    values = np.asarray(y, dtype=float)
+    try:
+        values = np.asarray(y, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"y must be a list of numbers ({error}); give one for each configuration") from None
     if values.shape != (len(configs),):
         raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
     if not len(values) or not np.all(np.isfinite(values)):

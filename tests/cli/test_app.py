@@ -219,7 +219,7 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 def test_a_full_output_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     Path("space.json").write_text('{"x": {"type": "real", "low": 0, "high": 1}}')
     assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
-    for arguments in (["status"], ["export", "lab"], ["suggest", "lab", "-n", "2"]):
+    for arguments in (["status"], ["export", "lab"], ["suggest", "lab", "-n", "2"], ["--help"]):
         with open("/dev/full", "w") as full:
             process = start(*arguments, stdout=full)
             _, errors = process.communicate(timeout=60)
@@ -232,7 +232,18 @@ def test_a_full_output_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "/dev/full cannot be written: No space left on device" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["status", "export"])
+@pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor before the command starts")
+@pytest.mark.parametrize("command", ["suggest lab", "export lab", "status", "--help"])
+def test_an_output_that_was_closed_is_one_line(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("space.json").write_text('{"x": {"type": "real", "low": 0, "high": 1}}')
+    assert addtree("suggest", "lab", "--space", "space.json", monkeypatch=monkeypatch) == 0
+    process = start(*command.split(), preexec_fn=lambda: os.close(1))
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (2, "addtree: the output cannot be written: Bad file descriptor\n")
+    assert [t.number for t in trials("lab") if t.state == TrialState.RUNNING] == [0]
+
+
+@pytest.mark.parametrize("command", ["status", "export", "--help"])
 def test_a_closed_pipe_is_silent(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert addtree("run", write_task(FAST), "--trials", "3", monkeypatch=monkeypatch) == 0
     reading, writing = os.pipe()

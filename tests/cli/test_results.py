@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from addtree import Real, Space
+from addtree.study.manual import Result, add_trial
 from addtree.study.storage import storage_at
 from addtree.study.studies import open_study
 from addtree.study.tickets import claim, release
@@ -97,6 +98,18 @@ def test_failures_are_exported_with_their_reason(monkeypatch: pytest.MonkeyPatch
     reasons = {(row["config"]["model"], row["state"], row["error"]) for row in rows}
     where = f"({Path('task.py').resolve()}, line 4, in objective)"
     assert reasons == {("a", "complete", None), ("b", "fail", f"ZeroDivisionError: division by zero {where}")}
+
+
+def test_columns_of_a_table_have_different_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with storage_at("addtree.db") as storage:
+        study = open_study(storage, "s", Space({name: Real(0, 1) for name in ("id", "state", "error", "x")}))
+        add_trial(study, {"id": 0.1, "state": 0.2, "error": 0.3, "x": 0.4}, Result(1.0))
+    assert addtree("export", monkeypatch=monkeypatch) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == "id,state,value,error,params_id,params_state,params_error,x"
+    assert row == "0,complete,1.0,,0.1,0.2,0.3,0.4"
 
 
 def test_waiting_trials_are_not_exported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

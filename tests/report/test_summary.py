@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 import addtree as at
+from addtree._goals import Goals
 from addtree.problems import synthetic
 from addtree.report import Limits, Record, build
+from addtree.report.summary import build_without_models
 from tests.report.cases import evaluated, paper_trials
 
 
@@ -61,6 +63,24 @@ def test_too_many_values_are_thinned_and_a_note_says_so() -> None:
     assert len(report.learned.trust.ids) == 40
     assert report.best.id in report.learned.trust.ids
     assert report.learned.best.predicted == pytest.approx(report.best.value, abs=1e-3)
+
+
+def test_the_part_without_models_is_that_of_the_whole_report() -> None:
+    space = at.Space(x=at.Real(0, 1))
+    trials = evaluated(space, lambda c: c["x"], 10)
+    part, whole = build_without_models(Goals(), space, trials), build(space, trials)
+    assert (part.models, part.rule, part.notes) == ({}, None, ())
+    assert (part.best, part.best_so_far, part.tallies) == (whole.best, whole.best_so_far, whole.tallies)
+
+
+def test_many_branches_of_a_choice_that_is_not_always_active() -> None:
+    choice = at.Choice({f"o{i}": at.Space({f"p{i}": at.Real(0, 1)}) for i in range(12)})
+    space = at.Space(n=at.Integer(1, 2, opens={(2, 2): at.Space(m=choice)}))
+    trials = [{"id": i, "config": {"n": 2, "m": f"o{i}", f"p{i}": 0.5}, "value": i / 7} for i in range(12)]
+    trials.append({"id": 12, "config": {"n": 1}, "value": 3.0})
+    branches = build(space, trials).branches
+    assert len(set(branches)) == 8
+    assert {"m=o0", "other"} < set(branches)
 
 
 def test_too_many_branches_are_reduced_to_one_choice() -> None:

@@ -125,6 +125,7 @@ class NoQuantiles:
         (3, "put a single value into a list"),
         ({1, 2}, "neither a list"),
         (np.array(1.0), "neither a list"),
+        (Real(0, 1), "belongs in a Space"),
         ([], "empty"),
         (stats.uniform(0, -1), "has no values"),
         (stats.randint(3, 3), "has no values"),

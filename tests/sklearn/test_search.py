@@ -66,6 +66,10 @@ def test_results_are_those_of_a_randomized_search():
     assert ours.score(X, Y) == accuracy_score(Y, ours.predict(X))
 
 
+def test_infinite_scores_have_no_standard_error():
+    assert np.isnan(standard_errors(np.full((2, 3), -np.inf))).all()
+
+
 def test_the_optimizer_is_told_scores_and_their_standard_errors():
     fitted = search().fit(X, Y)
     folds = np.array([fitted.cv_results_[f"split{i}_test_score"] for i in range(3)])

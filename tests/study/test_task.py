@@ -106,7 +106,7 @@ def test_numbers_of_every_type_are_values(value: Any) -> None:
     assert type(result) is float
 
 
-@pytest.mark.parametrize("value", [None, "low", True, np.bool_(True), 1j, [1.0]])
+@pytest.mark.parametrize("value", [None, "low", True, np.bool_(True), 1j, [1.0], np.array([1.0, 2.0])])
 def test_other_results_are_refused(value: Any) -> None:
     with pytest.raises(ObjectiveError, match="return a number"):
         evaluate(value)

@@ -57,7 +57,7 @@ class Commands(TyperGroup):
         except OSError as error:
             if error.filename is not None:
                 raise OutputError(f"{error.filename}: {error.strerror}") from error
-            raise OutputError(f"the output cannot be written: {error.strerror}") from error
+            raise _output_error(error) from error
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,6 +93,8 @@ def main() -> None:
     """Run the command line; an error becomes one line on stderr and an exit code."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("addtree").setLevel(logging.ERROR)
+    if sys.stdout is None:  # It was closed. Writing must fail, and no file of the storage may take its place.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # labels may contain what the terminal cannot show
@@ -109,6 +111,12 @@ def _run() -> int:
         return _OTHER_ERROR
     except AddTreeError as error:
         return _show_error(error)
+    except OSError as error:  # the help cannot be written
+        return _show_error(_output_error(error))
+    except SystemExit as error:  # Typer and Rich end the process if the pipe is closed
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _CLOSED_OUTPUT
     except Exception as error:
         _print(f"unexpected error: {type(error).__name__}: {error} ({_location(error)}); please report it")
         return _UNEXPECTED_ERROR
@@ -118,10 +126,13 @@ def _run() -> int:
 def _flush() -> None:
     """Write what is left of the output now, because an error at the end of the process would be a traceback."""
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
-        raise OutputError(f"the output cannot be written: {error.strerror}") from error
+        raise _output_error(error) from error
+
+
+def _output_error(error: OSError) -> OutputError:
+    return OutputError(f"the output cannot be written: {error.strerror}")
 
 
 def _show_error(error: AddTreeError) -> int:

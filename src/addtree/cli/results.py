@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 from rich.text import Text
 
+from addtree._display import new_column
 from addtree._files import open_text
 from addtree._goals import Goals
 from addtree.cli.display import Terminal, print_untold
@@ -154,12 +155,18 @@ def _write_csv(values: Sequence[str], rows: list[dict[str, Any]], file: TextIO) 
     """Write one line per row.
 
     Each value has a column, and each parameter, which is empty where the parameter is not active. A parameter with the
-    name of a value is called params_NAME. If a value is called "error", the reason of a failure is called "failure".
+    name of another column is called params_NAME. If a value is called "error", the reason of a failure is called
+    "failure".
     """
     names = list(dict.fromkeys(name for row in rows for name in row["config"]))
-    heads = ["id", "state", *values, "failure" if "error" in values else "error"]
+    heads = ["id", "state"]
+    for name in values:
+        heads.append(new_column(name, "values", heads))
+    heads.append(new_column("failure" if "error" in heads else "error", "trial", heads))
+    for name in names:
+        heads.append(new_column(name, "params", heads))
     writer = csv.writer(file)
-    writer.writerow([*heads, *(f"params_{name}" if name in values else name for name in names)])
+    writer.writerow(heads)
     for row in rows:
         told = [row["values"].get(name) for name in values] if "values" in row else [row["value"]]
         writer.writerow([row["id"], row["state"], *told, row["error"], *(row["config"].get(name) for name in names)])

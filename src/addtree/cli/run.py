@@ -50,9 +50,8 @@ def run(
     if timeout is not None and math.isnan(timeout):
         raise OptionError("--timeout nan is not a number of seconds")
     earlier = earlier_studies(history, history_storage, storage)
-    job = supervisor.Job(
-        file, storage, study or file.stem, trials, workers, timeout, seed, maximize, noise, pruner, earlier
-    )
+    name = file.stem if study is None else study
+    job = supervisor.Job(file, storage, name, trials, workers, timeout, seed, maximize, noise, pruner, earlier)
     try:
         with progress_bar(trials) as on_progress:
             result = supervisor.run(job, on_progress)

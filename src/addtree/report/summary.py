@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -120,11 +120,11 @@ class Report:
     tallies: tuple[Tally, ...]
     branches: tuple[str, ...]
     errors: tuple[tuple[str, int], ...]
-    rule: FailureRule | None
-    models: Mapping[str, Learned]
-    required: tuple[Requirement, ...]
-    success: Requirement | None
-    notes: tuple[str, ...]
+    rule: FailureRule | None = None
+    models: Mapping[str, Learned] = field(default_factory=dict)
+    required: tuple[Requirement, ...] = ()
+    success: Requirement | None = None
+    notes: tuple[str, ...] = ()
     inferred: bool = False
     history: HistoryReport | None = None
 
@@ -198,11 +198,27 @@ def build_for(
     """Compute the report of some trials with these goals; see `build`."""
     for std in goals.noise.values():
         Specification(noise=std)  # raises if the noise is impossible
+    seen = build_without_models(goals, space, trials, title=title)
+    known = seen.trials
+    models, notes = _learn_all(space, goals, known, seen.best, limits)
+    return replace(
+        seen,
+        branches=_branches(space, known, next(iter(models.values()), None)),
+        rule=failure_rule(space, known),
+        models=models,
+        required=constraint_requirements(space, goals, known, limits),
+        success=success_requirement(space, known),
+        notes=tuple(notes),
+        history=_compared(space, goals, known, models, history),
+    )
+
+
+def build_without_models(goals: Goals, space: Space, trials: Iterable[Any], *, title: str = "addtree") -> Report:
+    """The part of a report that needs no model, which takes most of the time."""
     known = make_records(space, trials, goals)
     several = len(goals.objectives) > 1
     front = find_front(space, goals, known) if several else None
     best = None if several else best_of(goals, known, goals.objectives[0].name)
-    models, notes = _learn_all(space, goals, known, best, limits)
     messages = Counter(t.error or "no message" for t in known if t.state == "failed")
     return Report(
         title=title,
@@ -212,14 +228,8 @@ def build_for(
         best=best,
         front=front,
         tallies=_tallies(Encoding(space), goals, known, best, front),
-        branches=_branches(space, known, next(iter(models.values()), None)),
+        branches=_branches(space, known, None),
         errors=tuple(messages.most_common(_MAX_ERRORS)),
-        rule=failure_rule(space, known),
-        models=models,
-        required=constraint_requirements(space, goals, known, limits),
-        success=success_requirement(space, known),
-        notes=tuple(notes),
-        history=_compared(space, goals, known, models, history),
     )
 
 
@@ -370,16 +380,15 @@ def _tallies(
 def _branches(space: Space, trials: Sequence[Record], learned: Learned | None) -> tuple[str, ...]:
     """Per trial, the options it takes.
 
-    If these are too many different ones for a plot, only the option of one choice that is always active counts: the
-    choice that explains most of the variance. Its rarest options are then called "other".
+    If these are too many different ones for a plot, only the option of one choice counts: one that is always active if
+    there is one, and of those the one that explains most of the variance. Its rarest options are then called "other".
     """
     choices = [name for name, domain in space.variables.items() if isinstance(domain, Choice)]
     paths = [" · ".join(f"{c}={t.config[c]}" for c in choices if c in t.config) for t in trials]
     if len(set(paths)) <= _MAX_BRANCHES:
         return tuple(paths)
-    always_active = [name for name in choices if space.conditions[name] == ((),)]
     share = {s.label: s.share for s in learned.shares if s.kind == "choice"} if learned else {}
-    first = max(always_active, key=lambda name: share.get(name, 0.0))
-    labels = [f"{first}={t.config[first]}" if first in t.config else "" for t in trials]
+    first = max(choices, key=lambda name: (space.conditions[name] == ((),), share.get(name, 0.0)))
+    labels = [f"{first}={t.config[first]}" if first in t.config else f"without {first}" for t in trials]
     kept = {label for label, _ in Counter(labels).most_common(_MAX_BRANCHES - 1)}
     return tuple(label if label in kept else "other" for label in labels)

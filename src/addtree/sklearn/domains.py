@@ -25,6 +25,7 @@ from scipy import stats
 
 from addtree._numbers import is_number
 from addtree.errors import SpaceError
+from addtree.space.choice import Choice
 from addtree.space.labels import Scalar, label_key, plain_label
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 
@@ -52,10 +53,13 @@ def read_domain(values: Any) -> ParameterDomain:
     """The domain of a list or a distribution, or a SpaceError."""
     if hasattr(values, "rvs"):
         return _read_distribution(values)
+    if isinstance(values, (Parameter, Choice)):
+        raise SpaceError(f"{values!r} belongs in a Space; give addtree.Space({{name: domain, ...}}) instead of a dict")
     is_array = isinstance(values, np.ndarray) and values.ndim > 0
     if not is_array and (isinstance(values, (str, bytes)) or not isinstance(values, Sequence)):
         raise SpaceError(
-            f"{values!r} is neither a list of values nor a distribution of scipy.stats; put a single value into a list"
+            f"{' '.join(repr(values).split())} is neither a list of values nor a distribution of scipy.stats; "
+            "put a single value into a list"
         )
     if len(values) == 0:
         raise SpaceError("the list of values is empty; give at least one")

@@ -233,7 +233,8 @@ def standard_errors(scores: Array) -> Array:
         return np.zeros(len(scores))
     means = scores.mean(axis=1)
     finite = np.isfinite(means)
-    deviations = scores - means[:, None]
+    with np.errstate(invalid="ignore"):  # infinite scores have no deviation
+        deviations = scores - means[:, None]
     if finite.sum() >= _ENOUGH:
         better = finite & (means >= np.median(means[finite]))
         deviations = deviations - np.median(deviations[better], axis=0)

@@ -14,7 +14,7 @@ from addtree.study.studies import find_study
 
 def read_task(url: str, name: str) -> Task:
     """Read an earlier study from the storage at a URL."""
-    with storage_at(url) as storage:
+    with storage_at(url, "read") as storage:
         return read_history([find_study(storage, name)], maximize=False)[0]
 
 

@@ -203,7 +203,9 @@ def _store_noise(study: optuna.Study, noise: Mapping[str, float]) -> None:
 
 
 def _check_text(name: str) -> None:
-    """Raise an OptionError if a name cannot be stored by every storage."""
+    """Raise an OptionError if a name is empty, or cannot be stored by every storage."""
+    if not name:
+        raise OptionError("the name '' is empty; give another")
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

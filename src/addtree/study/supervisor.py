@@ -94,10 +94,11 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
     """Open the study of a job."""
     goals = with_options(task.goals, maximize=job.maximize, noise=job.noise)
+    history = [read_task(url, earlier) for url, earlier in job.history]  # a wrong one must not create the study
     study = open_study(storage, job.study, task.space, seed=job.seed, goals=goals, initial=task.initial)
     set_pruner(study, job.pruner)
-    if job.history:
-        learn_from(study, [read_task(url, name) for url, name in job.history])
+    if history:
+        learn_from(study, history)
     return study
 
 

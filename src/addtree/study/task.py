@@ -18,7 +18,7 @@ import optuna
 
 from addtree._evaluation import defined, located, place_of
 from addtree._goals import Goals
-from addtree._numbers import as_float, is_number
+from addtree._numbers import as_float, is_number, scalar
 from addtree._optuna.initial import read_initial_configs
 from addtree._types import Config
 from addtree.errors import ConfigError, ObjectiveError, OptionError, SpaceError, TaskError
@@ -67,10 +67,10 @@ class Task:
 
     def _number(self, value: Any, returned: Any) -> float:
         """A value that the objective returned as a finite float, or an ObjectiveError."""
-        scalar = value.item() if hasattr(value, "item") else value  # NumPy scalars and arrays with one element
-        if not is_number(scalar):
+        found = scalar(value)
+        if not is_number(found):
             raise ObjectiveError(f"the objective returned {returned!r}{defined(self.objective)}; return a number")
-        number = as_float(scalar)
+        number = as_float(found)
         if not math.isfinite(number):
             shown = number if returned is value else returned
             raise ObjectiveError(f"the objective returned {shown!r}{defined(self.objective)}; return a finite number")
