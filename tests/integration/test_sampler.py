@@ -59,6 +59,31 @@ def test_an_integer_opens_layers() -> None:
     assert study.best_value <= 0.2  # Three widths are one step off.
 
 
+@pytest.mark.parametrize("both", [True, False])
+def test_a_parameter_that_two_choices_open_does_not_cause_repetitions(both: bool) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        a, b = (trial.suggest_categorical(name, [True, False]) for name in "ab")
+        if (a and b) if both else (a or b):
+            return 0.1 * b + (trial.suggest_float("z", 0, 1) - 0.3) ** 2
+        return 0.5
+
+    params = params_of(optimized(objective, 40, seed=0))
+    n_repeated = len(params) - len({repr(sorted(found.items())) for found in params})
+    assert n_repeated <= 3  # It takes a few trials to see that nothing explains the parameter.
+
+
+def test_a_parameter_that_two_choices_open_does_not_prevent_repetitions_under_noise() -> None:
+    rng = np.random.default_rng(0)
+
+    def objective(trial: optuna.Trial) -> float:
+        a, b = (trial.suggest_categorical(name, [True, False]) for name in "ab")
+        z = trial.suggest_float("z", 0, 1) if a and b else 0.0
+        return 0.2 * a - 0.5 * b + z + rng.normal(0, 0.1)
+
+    params = params_of(optimized(objective, 40, seed=0))
+    assert params.count({"a": False, "b": True}) >= 10
+
+
 def test_startup_reaches_every_option() -> None:
     def objective(trial: optuna.Trial) -> float:
         return float(trial.suggest_categorical(f"under_{trial.suggest_categorical('c', range(7))}", [1, 2]))

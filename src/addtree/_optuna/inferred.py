@@ -63,6 +63,7 @@ class Inferred:
         }
         self._codecs = {name: Codec(distribution) for name, distribution in self._ranges.items()}
         self.space, self.dynamic, structure = self._infer_space(trials)
+        self.unexplained = structure.unexplained
         self._optional = structure.unexplained | structure.removed
         self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {

@@ -23,6 +23,7 @@ from addtree._optuna.trials import (
     exact_params,
     fixed_params,
     is_feasible,
+    objective_values,
     seconds,
     suggested_positions,
 )
@@ -36,6 +37,9 @@ _log = logging.getLogger("addtree")
 
 _MAX_REPEATS = 5
 """A suggestion is made at most this often if its positions stand for the values of another trial."""
+
+_MAX_DRAWS = 64
+"""After that, a random configuration is drawn at most this often until it does not stand for a known trial."""
 
 _CROWD = 8
 """Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
@@ -118,6 +122,9 @@ class StudyModel:
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
         self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
+        # The complete trials that lack parameters which nothing explains, by those parameters: configurations, values.
+        self._partial: dict[frozenset[str], list[tuple[dict[str, Any], list[float] | None]]] = {}
+        self._repeats_differ = any(self._goals.declared(self._settings.noise).values())
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -137,6 +144,7 @@ class StudyModel:
             if config is not None:
                 self._tell(trial, config)
                 self._startup.add(config)
+                self._note_partial(trial, config)
 
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
         """Tell the optimizer about a finished trial."""
@@ -151,6 +159,14 @@ class StudyModel:
         told = self._optimizer.tell(config, value, std=std, failed=value is None, cost=seconds(trial))
         if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
+
+    def _note_partial(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
+        """Record a complete trial that lacks parameters which nothing explains."""
+        missing = frozenset(config.keys() - trial.params.keys()) & self.translation.unexplained
+        if missing and trial.state == TrialState.COMPLETE:
+            known, values = self._partial.setdefault(missing, []), objective_values(trial)
+            self._repeats_differ |= any(config == other and values != told for other, told in known)
+            known.append((config, values))
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
@@ -182,12 +198,14 @@ class StudyModel:
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
                 config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
-            if not self._repeats(params, except_for=number):
+            if not self._repeats(params, except_for=number) and not self._stands_for_trial(config):
                 break
             pending = [*pending, config]
         else:
             if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
-                params = self.translation.params(self.translation.space.sample(rng))
+                draws = (self.translation.space.sample(rng) for _ in range(_MAX_DRAWS))
+                config = next((draw for draw in draws if not self._stands_for_trial(draw)), config)
+                params = self.translation.params(config)
         return params
 
     def _model_config(
@@ -221,6 +239,18 @@ class StudyModel:
                 decodes_to(trial.distributions[name], u or 0.0, trial.params[name]) for name, u in positions.items()
             )
             for trial in (*self._history.finished, *self._history.unfinished)
+        )
+
+    def _stands_for_trial(self, config: Mapping[str, Any]) -> bool:
+        """Whether the code would repeat a complete trial, because it does not ask for all of these parameters.
+
+        Code that gets the values of a trial asks for the same parameters again. The configuration of the trial itself
+        may be suggested, because of noise or because the space is exhausted.
+        """
+        return not self._repeats_differ and any(
+            config != known and {**known, **{name: config.get(name) for name in missing}} == config
+            for missing, trials in self._partial.items()
+            for known, _ in trials
         )
 
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:

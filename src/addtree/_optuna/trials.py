@@ -184,9 +184,13 @@ class StudyGoals:
         shown = {name for trial in trials if objective_values(trial) is not None for name in trial.constraints}
         return replace(self, constraints=tuple(sorted({*self.constraints, *shown})))
 
+    def declared(self, noise: Any) -> Mapping[int, float | None]:
+        """Declared noise by the numbers of the objectives."""
+        return noise if isinstance(noise, Mapping) else {0: noise}
+
     def options(self, noise: Any) -> dict[str, Any]:
         """The arguments of an `Optimizer`. Declared noise is that of the only objective, or a dict by number."""
-        declared = noise if isinstance(noise, Mapping) else {0: noise}
+        declared = self.declared(noise)
         is_ambiguous = not isinstance(noise, Mapping) and noise is not None and len(self.maximize) > 1
         if is_ambiguous or not declared.keys() <= set(range(len(self.maximize))):
             raise OptionError(
