@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -455,10 +456,48 @@ def test_constraints_and_two_directions_together() -> None:
         study.sampler.recommend(study)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("wrong", [{"space": "x"}, {"n_startup_trials": -1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"space": "x"},
+        {"n_startup_trials": -1},
+        {"n_startup_trials": None},
+        {"n_startup_trials": 2.5},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"seed": "0"},
+        {"constraints_func": 3},
+    ],
+)
 def test_wrong_arguments_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(AddTreeError, match=next(iter(wrong))):
         AddTreeSampler(**wrong)
+
+
+@pytest.mark.parametrize("returned", [0.5, None, ["much"], [float("nan")]])
+def test_wrong_constraints_are_named(returned: Any) -> None:
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0, constraints_func=lambda _: returned))
+    with pytest.raises(AddTreeError, match=r"constraints_func returned .* for trial 0"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+
+
+def test_an_infinite_value_counts_as_failed_and_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", -1, 1)
+        y = trial.suggest_float("y", 0, 1) if trial.suggest_categorical("m", "ab") == "a" else 0.0
+        return math.inf if x < 0 else x + y
+
+    with caplog.at_level(logging.WARNING, logger="addtree"):
+        study = optimized(objective, 20, seed=0)
+    (message,) = [record.getMessage() for record in caplog.records if record.name == "addtree"]
+    first = next(trial for trial in study.trials if trial.value == math.inf)
+    assert message.startswith(f"trial {first.number} has the values [inf] and counts as failed")
+
+
+def test_a_parameter_may_have_an_empty_name() -> None:
+    study = optimized(lambda trial: trial.suggest_float("", 0, 1) + trial.suggest_float("x", 0, 1), 12, seed=0)
+    space = study.sampler.space(study)  # type: ignore[attr-defined]
+    assert list(space.variables) == ["x"]
 
 
 def test_code_may_change_its_scale_and_its_categories_between_two_studies() -> None:

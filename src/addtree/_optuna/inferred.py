@@ -83,6 +83,7 @@ class Inferred:
         found = {
             name: domain
             for name, codec in self._codecs.items()
+            if name  # A space refuses an empty name.
             if (domain := codec.domain) is not None and Codec(self._present[name]).domain is not None
         }
         gates = {name: domain for name, domain in found.items() if _can_be_gate(domain)}

@@ -89,7 +89,7 @@ class StudyModel:
         self.translation = translation
         self._history, self._settings, self._shared = history, settings, shared
         self._goals = goals
-        self._warned = False
+        self._warned: set[str] = set()  # The reasons for which a warning was logged.
         self._restart()
 
     def retranslate(self, translation: Translation) -> None:
@@ -151,6 +151,8 @@ class StudyModel:
         value, std = self._goals.told(trial, self._least), None
         if value is None and trial.state == TrialState.PRUNED:
             return  # It has not failed, and it has no value.
+        if value is None and trial.state == TrialState.COMPLETE:
+            self._warn("values", f"trial {trial.number} has the values {trial.values} and counts as failed")
         for name, constraint in trial.constraints.items():
             if math.isfinite(constraint):
                 self._least[name] = min(self._least.get(name, 0.0), constraint)
@@ -175,10 +177,15 @@ class StudyModel:
             params = {**params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
             return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
-            if trial.state == TrialState.COMPLETE and not self._warned:
-                self._warned = True
-                _log.warning("trial %d is left out (later ones without a warning): %s", trial.number, error)
+            if trial.state == TrialState.COMPLETE:
+                self._warn("space", f"trial {trial.number} is left out: {error}")
             return None
+
+    def _warn(self, reason: str, message: str) -> None:
+        """Log a warning, one for each reason."""
+        if reason not in self._warned:
+            self._warned.add(reason)
+            _log.warning("%s (later trials without a warning)", message)
 
     def recommend(self) -> FrozenTrial | None:
         """The complete feasible trial with the best mean under the model; None if the model knows none."""

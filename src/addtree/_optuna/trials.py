@@ -126,13 +126,13 @@ def is_informative(trial: FrozenTrial) -> bool:
 
 
 def objective_values(trial: FrozenTrial) -> list[float] | None:
-    """The values of a complete trial, or the last intermediate value of a pruned one; None if it has none."""
+    """The values of a complete trial, or the last intermediate value of a pruned one; None if one is not finite."""
+    values: list[float] = []
     if trial.state == TrialState.COMPLETE:
-        return list(trial.values)
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
-        value = trial.intermediate_values[max(trial.intermediate_values)]
-        return [value] if math.isfinite(value) else None
-    return None
+        values = list(trial.values)
+    elif trial.state == TrialState.PRUNED and trial.intermediate_values:
+        values = [trial.intermediate_values[max(trial.intermediate_values)]]
+    return values if values and all(map(math.isfinite, values)) else None
 
 
 def standard_errors(trial: FrozenTrial, n: int) -> list[float | None]:
