@@ -146,6 +146,31 @@ def test_failed_and_pruned_trials_are_used() -> None:
     assert study.best_value < 1e-3
 
 
+def test_pruned_trials_are_not_taken_for_noise() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        y = trial.suggest_float("y", 0, 1) if trial.suggest_categorical("m", "ab") == "a" else 0.5
+        for step in range(1, 10):
+            trial.report((x - 0.3) ** 2 + (y - 0.6) ** 2 + 1 / step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return (x - 0.3) ** 2 + (y - 0.6) ** 2
+
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0), pruner=optuna.pruners.SuccessiveHalvingPruner())
+    study.optimize(objective, n_trials=60)
+    assert len({repr(sorted(params.items())) for params in params_of(study)}) == 60
+
+
+def test_an_exhausted_dynamic_range_does_not_repeat_other_options() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        prep = trial.suggest_categorical("prep", ["none", "pca", "select"])
+        most = {"none": 0, "pca": 8, "select": 50}[prep]
+        return abs(trial.suggest_int("n", 1, most) - 4) if most else 3.0
+
+    params = params_of(optimized(objective, 50, seed=0))
+    assert params.count({"prep": "none"}) <= 2
+
+
 def test_infeasible_trials_do_not_attract_the_search() -> None:
     """The least value is infeasible. The best feasible one is at the border, 0.5."""
 

@@ -39,7 +39,7 @@ _MAX_REPEATS = 5
 """A suggestion is made at most this often if its positions stand for the values of another trial."""
 
 _MAX_DRAWS = 64
-"""After that, a random configuration is drawn at most this often until it does not stand for a known trial."""
+"""After that, a random configuration is drawn at most this often until it repeats no trial."""
 
 _CROWD = 8
 """Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
@@ -89,6 +89,7 @@ class StudyModel:
         self.translation = translation
         self._history, self._settings, self._shared = history, settings, shared
         self._goals = goals
+        self._is_noisy = any(goals.declared(settings.noise).values())
         self._warned: set[str] = set()  # The reasons for which a warning was logged.
         self._restart()
 
@@ -124,7 +125,8 @@ class StudyModel:
         self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
         # The complete trials that lack parameters which nothing explains, by those parameters: configurations, values.
         self._partial: dict[frozenset[str], list[tuple[dict[str, Any], list[float] | None]]] = {}
-        self._repeats_differ = any(self._goals.declared(self._settings.noise).values())
+        self._repeats_differ = self._is_noisy
+        self._has_pruned = False  # Whether a pruned trial was told, and noise was not declared.
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -158,6 +160,7 @@ class StudyModel:
                 self._least[name] = min(self._least.get(name, 0.0), constraint)
         with suppress(TrialError):  # The sampler raised this error when the trial ended.
             std = self._goals.stds(trial)
+        self._has_pruned |= trial.state == TrialState.PRUNED and not self._is_noisy
         told = self._optimizer.tell(config, value, std=std, failed=value is None, cost=seconds(trial))
         if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
@@ -205,14 +208,25 @@ class StudyModel:
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
                 config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
-            if not self._repeats(params, except_for=number) and not self._stands_for_trial(config):
+            # The optimizer repeats trials under noise only. It does not know what a position stands for, and it takes
+            # the difference between the steps at which trials were pruned for noise.
+            may_mistake = self._has_pruned or not self.translation.dynamic.isdisjoint(params)
+            if not (may_mistake and self._repeats(params, except_for=number)) and not self._stands_for_trial(config):
                 break
             pending = [*pending, config]
         else:
             if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
-                draws = (self.translation.space.sample(rng) for _ in range(_MAX_DRAWS))
-                config = next((draw for draw in draws if not self._stands_for_trial(draw)), config)
-                params = self.translation.params(config)
+                params = self._random_params(number, rng)
+        return params
+
+    def _random_params(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Random parameters that repeat no trial, unless such are not found."""
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_DRAWS):
+            config = self.translation.space.sample(rng)
+            params = self.translation.params(config)
+            if not self._repeats(params, except_for=number) and not self._stands_for_trial(config):
+                break
         return params
 
     def _model_config(
@@ -232,13 +246,13 @@ class StudyModel:
         return config
 
     def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
-        """Whether positions that no trial has yet stand for the values of a trial nevertheless.
+        """Whether another trial has these parameters; positions that no trial has yet may stand for its values.
 
         Where another trial has the same values otherwise, its ranges are those of the suggestion.
         """
         positions = {name: suggested_position(params[name]) for name in self.translation.dynamic & params.keys()}
         values = {name: value for name, value in params.items() if name not in positions}
-        return bool(positions) and any(
+        return any(
             trial.number != except_for
             and positions.keys() <= trial.params.keys()
             and all(trial.params.get(name) == value for name, value in values.items())
