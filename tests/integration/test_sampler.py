@@ -73,6 +73,20 @@ def test_a_parameter_that_two_choices_open_does_not_cause_repetitions(both: bool
     assert n_repeated <= 3  # It takes a few trials to see that nothing explains the parameter.
 
 
+def test_a_parameter_that_either_of_two_gates_opens_does_not_cause_repetitions() -> None:
+    """The gates may both open it, so it has no place in a tree. The second one has a dynamic range beside it."""
+
+    def objective(trial: optuna.Trial) -> float:
+        a, n = trial.suggest_categorical("a", "uvw"), trial.suggest_int("n", 1, 6)
+        x = trial.suggest_int("x", 0, n)
+        z = trial.suggest_float("z", 0, 1) if a == "w" or n == 5 else 0.0
+        return 0.3 * (a != "v") + 0.1 * abs(n - 6) + 0.05 * abs(x - 2) + z
+
+    params = params_of(optimized(objective, 45, seed=0))
+    n_repeated = len(params) - len({repr(sorted(found.items())) for found in params})
+    assert n_repeated <= 3
+
+
 def test_a_parameter_that_two_choices_open_does_not_prevent_repetitions_under_noise() -> None:
     rng = np.random.default_rng(0)
 

@@ -154,8 +154,8 @@ class Translation(Protocol):
         ...
 
     @property
-    def unexplained(self) -> frozenset[str]:
-        """The names of the parameters that a trial may lack for a reason that the space does not show."""
+    def optional(self) -> frozenset[str]:
+        """The names of the parameters that a trial may lack although the space has them for it."""
         ...
 
     @property
@@ -194,7 +194,7 @@ class Declared:
     """The translation of a space that the user declared."""
 
     dynamic: frozenset[str] = frozenset()
-    unexplained: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
 
     def __init__(self, space: Space) -> None:
         self.space = space

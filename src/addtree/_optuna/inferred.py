@@ -45,7 +45,8 @@ class Inferred:
     has the middle of the parameter's range. Parameters that the space does not have for a trial are left out. A number
     far outside of the present range counts as the nearest value that the space has.
 
-    dynamic  the names of the parameters that are modelled by their positions in dynamic ranges
+    dynamic   the names of the parameters that are modelled by their positions in dynamic ranges
+    optional  the names of those that a trial may lack although the space has them for it
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
@@ -63,8 +64,9 @@ class Inferred:
         }
         self._codecs = {name: Codec(distribution) for name, distribution in self._ranges.items()}
         self.space, self.dynamic, structure = self._infer_space(trials)
-        self.unexplained = structure.unexplained
-        self._optional = structure.unexplained | structure.removed
+        # A parameter that two gates open at once has no place in a tree but the root.
+        moved = {name for name in self.space.children if None not in structure.parents[name]}
+        self.optional = structure.unexplained | structure.removed | moved
         self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {
             name
@@ -236,8 +238,8 @@ class Inferred:
             config = self.config(trial.params, complete=complete, ranges=trial.distributions)
         except ConfigError:
             return False
-        present = (trial.params.keys() & self.space.variables.keys()) - self._optional
-        expected = config.keys() - self._optional
+        present = (trial.params.keys() & self.space.variables.keys()) - self.optional
+        expected = config.keys() - self.optional
         return present == expected or (not complete and present <= expected)
 
     def _fits_range(self, name: str, d: BaseDistribution) -> bool:

@@ -23,7 +23,6 @@ from addtree._optuna.trials import (
     exact_params,
     fixed_params,
     is_feasible,
-    objective_values,
     seconds,
     suggested_positions,
 )
@@ -123,9 +122,10 @@ class StudyModel:
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
         self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
-        # The complete trials that lack parameters which nothing explains, by those parameters: configurations, values.
-        self._partial: dict[frozenset[str], list[tuple[dict[str, Any], list[float] | None]]] = {}
-        self._repeats_differ = self._is_noisy
+        # The complete trials that lack parameters which the space has for them, with their configurations.
+        self._partial: list[tuple[dict[str, Any], FrozenTrial]] = []
+        self._repeats_differ = self._is_noisy  # Whether two of them have the same parameters and different values.
+        self._repeats_agree = False  # Whether two of them have the same parameters and values.
         self._has_pruned = False  # Whether a pruned trial was told, and noise was not declared.
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
@@ -166,12 +166,13 @@ class StudyModel:
             self._told[told.id] = trial
 
     def _note_partial(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
-        """Record a complete trial that lacks parameters which nothing explains."""
-        missing = frozenset(config.keys() - trial.params.keys()) & self.translation.unexplained
+        """Record a complete trial that lacks parameters which the space has for it."""
+        missing = self.translation.optional & config.keys() - trial.params.keys()
         if missing and trial.state == TrialState.COMPLETE:
-            known, values = self._partial.setdefault(missing, []), objective_values(trial)
-            self._repeats_differ |= any(config == other and values != told for other, told in known)
-            known.append((config, values))
+            earlier = [other.values for _, other in self._partial if other.params == trial.params]
+            self._repeats_differ |= any(values != trial.values for values in earlier)
+            self._repeats_agree |= trial.values in earlier
+            self._partial.append((config, trial))
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
@@ -208,10 +209,7 @@ class StudyModel:
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
                 config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
-            # The optimizer repeats trials under noise only. It does not know what a position stands for, and it takes
-            # the difference between the steps at which trials were pruned for noise.
-            may_mistake = self._has_pruned or not self.translation.dynamic.isdisjoint(params)
-            if not (may_mistake and self._repeats(params, except_for=number)) and not self._stands_for_trial(config):
+            if not (self._may_be_mistaken(config) and self._repeats(params, except_for=number)):
                 break
             pending = [*pending, config]
         else:
@@ -223,9 +221,8 @@ class StudyModel:
         """Random parameters that repeat no trial, unless such are not found."""
         params: dict[str, Any] = {}
         for _ in range(_MAX_DRAWS):
-            config = self.translation.space.sample(rng)
-            params = self.translation.params(config)
-            if not self._repeats(params, except_for=number) and not self._stands_for_trial(config):
+            params = self.translation.params(self.translation.space.sample(rng))
+            if not self._repeats(params, except_for=number):
                 break
         return params
 
@@ -245,34 +242,39 @@ class StudyModel:
             shared.write(space, after)
         return config
 
+    def _may_be_mistaken(self, config: Mapping[str, Any]) -> bool:
+        """Whether the optimizer may repeat a trial for another reason than noise or an exhausted space.
+
+        It does not know what a position stands for, nor that the code does not ask for all parameters. It also takes
+        the difference between the steps at which trials were pruned for noise.
+        """
+        if self._has_pruned or not self.translation.dynamic.isdisjoint(config):
+            return True
+        if not self._partial or self._repeats_differ:
+            return False
+        return self._repeats_agree or all(config != known for known, _ in self._partial)
+
     def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
-        """Whether another trial has these parameters; positions that no trial has yet may stand for its values.
+        """Whether the code would ask for the parameters of another trial again, and get the same values."""
+        others = (*self._history.finished, *self._history.unfinished)
+        return any(trial.number != except_for and self._is_repeated(trial, params) for trial in others)
 
-        Where another trial has the same values otherwise, its ranges are those of the suggestion.
+    def _is_repeated(self, trial: FrozenTrial, params: Mapping[str, Any]) -> bool:
+        """Whether a trial has these parameters. A complete trial may lack those that are optional.
+
+        A position agrees with the value that it stands for: where all else agrees, the ranges are those of the trial.
         """
-        positions = {name: suggested_position(params[name]) for name in self.translation.dynamic & params.keys()}
-        values = {name: value for name, value in params.items() if name not in positions}
-        return any(
-            trial.number != except_for
-            and positions.keys() <= trial.params.keys()
-            and all(trial.params.get(name) == value for name, value in values.items())
-            and all(
-                decodes_to(trial.distributions[name], u or 0.0, trial.params[name]) for name, u in positions.items()
-            )
-            for trial in (*self._history.finished, *self._history.unfinished)
-        )
-
-    def _stands_for_trial(self, config: Mapping[str, Any]) -> bool:
-        """Whether the code would repeat a complete trial, because it does not ask for all of these parameters.
-
-        Code that gets the values of a trial asks for the same parameters again. The configuration of the trial itself
-        may be suggested, because of noise or because the space is exhausted.
-        """
-        return not self._repeats_differ and any(
-            config != known and {**known, **{name: config.get(name) for name in missing}} == config
-            for missing, trials in self._partial.items()
-            for known, _ in trials
-        )
+        optional = self.translation.optional if trial.state == TrialState.COMPLETE else ()
+        for name, value in params.items():
+            if name not in trial.params:
+                agrees = name in optional
+            elif (position := suggested_position(value)) is None:
+                agrees = bool(trial.params[name] == value)
+            else:
+                agrees = decodes_to(trial.distributions[name], position, trial.params[name])
+            if not agrees:
+                return False
+        return not self.translation.space.variables.keys() & trial.params.keys() - params.keys()
 
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
         """What is known of a trial before it is suggested; None if nothing is.
