@@ -251,6 +251,17 @@ def test_a_parameter_that_nothing_explains_fits_present_or_absent() -> None:
     assert inferred.fits(momentum(0.7))
 
 
+def test_a_parameter_that_two_gates_open_at_once_fits_present_or_absent() -> None:
+    def either(a: str, n: int) -> FrozenTrial:
+        z = {"z": 0.3} if a == "w" or n == 5 else {}
+        return trial({"a": a, "n": n, **z}, {"a": CategoricalDistribution("uvw"), "n": IntDistribution(1, 6)})
+
+    seen = [either(a, n) for a in "uvw" for n in range(1, 7)]
+    inferred = Inferred(seen)
+    assert inferred.optional == {"z"}
+    assert all(map(inferred.fits, seen))
+
+
 def test_the_readable_space_has_the_values_of_the_code() -> None:
     grid = IntDistribution(10, 50, step=10)
     ranges = [FloatDistribution(0, n) for n in (2, 4, 2, 6)]

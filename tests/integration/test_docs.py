@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
@@ -102,6 +103,20 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_files_that_are_named_exist(page: Path) -> None:
     named = re.findall(r"(?:examples|benchmarks)/[\w.]+\.\w+", page.read_text(encoding="utf-8"))
     assert all((ROOT / name).is_file() for name in named), named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_the_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert len({row.count("|") for row in table.splitlines()}) == 1, table
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_functions_that_are_named_exist(page: Path) -> None:
+    for name in re.findall(r"`(addtree(?:\.\w+)+)\(", page.read_text(encoding="utf-8")):
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), f"{page.name}: {name}"
 
 
 def test_every_page_is_in_the_menu() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,45 @@ def test_an_integer_opens_layers() -> None:
     study = optimized(layers, 40, seed=1)
     assert study.best_params["n_layers"] == 3
     assert study.best_value <= 0.2  # Three widths are one step off.
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_parameter_that_two_choices_open_does_not_cause_repetitions(both: bool) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        a, b = (trial.suggest_categorical(name, [True, False]) for name in "ab")
+        if (a and b) if both else (a or b):
+            return 0.1 * b + (trial.suggest_float("z", 0, 1) - 0.3) ** 2
+        return 0.5
+
+    params = params_of(optimized(objective, 40, seed=0))
+    n_repeated = len(params) - len({repr(sorted(found.items())) for found in params})
+    assert n_repeated <= 3  # It takes a few trials to see that nothing explains the parameter.
+
+
+def test_a_parameter_that_either_of_two_gates_opens_does_not_cause_repetitions() -> None:
+    """The gates may both open it, so it has no place in a tree. The second one has a dynamic range beside it."""
+
+    def objective(trial: optuna.Trial) -> float:
+        a, n = trial.suggest_categorical("a", "uvw"), trial.suggest_int("n", 1, 6)
+        x = trial.suggest_int("x", 0, n)
+        z = trial.suggest_float("z", 0, 1) if a == "w" or n == 5 else 0.0
+        return 0.3 * (a != "v") + 0.1 * abs(n - 6) + 0.05 * abs(x - 2) + z
+
+    params = params_of(optimized(objective, 45, seed=0))
+    n_repeated = len(params) - len({repr(sorted(found.items())) for found in params})
+    assert n_repeated <= 3
+
+
+def test_a_parameter_that_two_choices_open_does_not_prevent_repetitions_under_noise() -> None:
+    rng = np.random.default_rng(0)
+
+    def objective(trial: optuna.Trial) -> float:
+        a, b = (trial.suggest_categorical(name, [True, False]) for name in "ab")
+        z = trial.suggest_float("z", 0, 1) if a and b else 0.0
+        return 0.2 * a - 0.5 * b + z + rng.normal(0, 0.1)
+
+    params = params_of(optimized(objective, 40, seed=0))
+    assert params.count({"a": False, "b": True}) >= 10
 
 
 def test_startup_reaches_every_option() -> None:
@@ -118,6 +158,31 @@ def test_failed_and_pruned_trials_are_used() -> None:
     crashed = [t.number for t in study.trials if t.state == TrialState.FAIL]
     assert 2 <= len(crashed) < 12
     assert study.best_value < 1e-3
+
+
+def test_pruned_trials_are_not_taken_for_noise() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        y = trial.suggest_float("y", 0, 1) if trial.suggest_categorical("m", "ab") == "a" else 0.5
+        for step in range(1, 10):
+            trial.report((x - 0.3) ** 2 + (y - 0.6) ** 2 + 1 / step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return (x - 0.3) ** 2 + (y - 0.6) ** 2
+
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0), pruner=optuna.pruners.SuccessiveHalvingPruner())
+    study.optimize(objective, n_trials=60)
+    assert len({repr(sorted(params.items())) for params in params_of(study)}) == 60
+
+
+def test_an_exhausted_dynamic_range_does_not_repeat_other_options() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        prep = trial.suggest_categorical("prep", ["none", "pca", "select"])
+        most = {"none": 0, "pca": 8, "select": 50}[prep]
+        return abs(trial.suggest_int("n", 1, most) - 4) if most else 3.0
+
+    params = params_of(optimized(objective, 50, seed=0))
+    assert params.count({"prep": "none"}) <= 2
 
 
 def test_infeasible_trials_do_not_attract_the_search() -> None:
@@ -430,10 +495,48 @@ def test_constraints_and_two_directions_together() -> None:
         study.sampler.recommend(study)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("wrong", [{"space": "x"}, {"n_startup_trials": -1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"space": "x"},
+        {"n_startup_trials": -1},
+        {"n_startup_trials": None},
+        {"n_startup_trials": 2.5},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"seed": "0"},
+        {"constraints_func": 3},
+    ],
+)
 def test_wrong_arguments_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(AddTreeError, match=next(iter(wrong))):
         AddTreeSampler(**wrong)
+
+
+@pytest.mark.parametrize("returned", [0.5, None, ["much"], [float("nan")]])
+def test_wrong_constraints_are_named(returned: Any) -> None:
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0, constraints_func=lambda _: returned))
+    with pytest.raises(AddTreeError, match=r"constraints_func returned .* for trial 0"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+
+
+def test_an_infinite_value_counts_as_failed_and_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", -1, 1)
+        y = trial.suggest_float("y", 0, 1) if trial.suggest_categorical("m", "ab") == "a" else 0.0
+        return math.inf if x < 0 else x + y
+
+    with caplog.at_level(logging.WARNING, logger="addtree"):
+        study = optimized(objective, 20, seed=0)
+    (message,) = [record.getMessage() for record in caplog.records if record.name == "addtree"]
+    first = next(trial for trial in study.trials if trial.value == math.inf)
+    assert message.startswith(f"trial {first.number} has the values [inf] and counts as failed")
+
+
+def test_a_parameter_may_have_an_empty_name() -> None:
+    study = optimized(lambda trial: trial.suggest_float("", 0, 1) + trial.suggest_float("x", 0, 1), 12, seed=0)
+    space = study.sampler.space(study)  # type: ignore[attr-defined]
+    assert list(space.variables) == ["x"]
 
 
 def test_code_may_change_its_scale_and_its_categories_between_two_studies() -> None:

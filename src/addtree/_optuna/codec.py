@@ -154,6 +154,11 @@ class Translation(Protocol):
         ...
 
     @property
+    def optional(self) -> frozenset[str]:
+        """The names of the parameters that a trial may lack although the space has them for it."""
+        ...
+
+    @property
     def distributions(self) -> Mapping[str, BaseDistribution]:
         """The ranges of the numbers whose suggestions are values, not positions."""
         ...
@@ -189,6 +194,7 @@ class Declared:
     """The translation of a space that the user declared."""
 
     dynamic: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
 
     def __init__(self, space: Space) -> None:
         self.space = space

@@ -45,7 +45,8 @@ class Inferred:
     has the middle of the parameter's range. Parameters that the space does not have for a trial are left out. A number
     far outside of the present range counts as the nearest value that the space has.
 
-    dynamic  the names of the parameters that are modelled by their positions in dynamic ranges
+    dynamic   the names of the parameters that are modelled by their positions in dynamic ranges
+    optional  the names of those that a trial may lack although the space has them for it
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
@@ -63,7 +64,9 @@ class Inferred:
         }
         self._codecs = {name: Codec(distribution) for name, distribution in self._ranges.items()}
         self.space, self.dynamic, structure = self._infer_space(trials)
-        self._optional = structure.unexplained | structure.removed
+        # A parameter that two gates open at once has no place in a tree but the root.
+        moved = {name for name in self.space.children if None not in structure.parents[name]}
+        self.optional = structure.unexplained | structure.removed | moved
         self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {
             name
@@ -82,6 +85,7 @@ class Inferred:
         found = {
             name: domain
             for name, codec in self._codecs.items()
+            if name  # A space refuses an empty name.
             if (domain := codec.domain) is not None and Codec(self._present[name]).domain is not None
         }
         gates = {name: domain for name, domain in found.items() if _can_be_gate(domain)}
@@ -234,8 +238,8 @@ class Inferred:
             config = self.config(trial.params, complete=complete, ranges=trial.distributions)
         except ConfigError:
             return False
-        present = (trial.params.keys() & self.space.variables.keys()) - self._optional
-        expected = config.keys() - self._optional
+        present = (trial.params.keys() & self.space.variables.keys()) - self.optional
+        expected = config.keys() - self.optional
         return present == expected or (not complete and present <= expected)
 
     def _fits_range(self, name: str, d: BaseDistribution) -> bool:

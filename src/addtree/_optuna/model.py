@@ -37,6 +37,9 @@ _log = logging.getLogger("addtree")
 _MAX_REPEATS = 5
 """A suggestion is made at most this often if its positions stand for the values of another trial."""
 
+_MAX_DRAWS = 64
+"""After that, a random configuration is drawn at most this often until it repeats no trial."""
+
 _CROWD = 8
 """Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
 
@@ -85,7 +88,8 @@ class StudyModel:
         self.translation = translation
         self._history, self._settings, self._shared = history, settings, shared
         self._goals = goals
-        self._warned = False
+        self._is_noisy = any(goals.declared(settings.noise).values())
+        self._warned: set[str] = set()  # The reasons for which a warning was logged.
         self._restart()
 
     def retranslate(self, translation: Translation) -> None:
@@ -118,6 +122,11 @@ class StudyModel:
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
         self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
+        # The complete trials that lack parameters which the space has for them, with their configurations.
+        self._partial: list[tuple[dict[str, Any], FrozenTrial]] = []
+        self._repeats_differ = self._is_noisy  # Whether two of them have the same parameters and different values.
+        self._repeats_agree = False  # Whether two of them have the same parameters and values.
+        self._has_pruned = False  # Whether a pruned trial was told, and noise was not declared.
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -137,20 +146,33 @@ class StudyModel:
             if config is not None:
                 self._tell(trial, config)
                 self._startup.add(config)
+                self._note_partial(trial, config)
 
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
         """Tell the optimizer about a finished trial."""
         value, std = self._goals.told(trial, self._least), None
         if value is None and trial.state == TrialState.PRUNED:
             return  # It has not failed, and it has no value.
+        if value is None and trial.state == TrialState.COMPLETE:
+            self._warn("values", f"trial {trial.number} has the values {trial.values} and counts as failed")
         for name, constraint in trial.constraints.items():
             if math.isfinite(constraint):
                 self._least[name] = min(self._least.get(name, 0.0), constraint)
         with suppress(TrialError):  # The sampler raised this error when the trial ended.
             std = self._goals.stds(trial)
+        self._has_pruned |= trial.state == TrialState.PRUNED and not self._is_noisy
         told = self._optimizer.tell(config, value, std=std, failed=value is None, cost=seconds(trial))
         if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
+
+    def _note_partial(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
+        """Record a complete trial that lacks parameters which the space has for it."""
+        missing = self.translation.optional & config.keys() - trial.params.keys()
+        if missing and trial.state == TrialState.COMPLETE:
+            earlier = [other.values for _, other in self._partial if other.params == trial.params]
+            self._repeats_differ |= any(values != trial.values for values in earlier)
+            self._repeats_agree |= trial.values in earlier
+            self._partial.append((config, trial))
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
@@ -159,10 +181,15 @@ class StudyModel:
             params = {**params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
             return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
-            if trial.state == TrialState.COMPLETE and not self._warned:
-                self._warned = True
-                _log.warning("trial %d is left out (later ones without a warning): %s", trial.number, error)
+            if trial.state == TrialState.COMPLETE:
+                self._warn("space", f"trial {trial.number} is left out: {error}")
             return None
+
+    def _warn(self, reason: str, message: str) -> None:
+        """Log a warning, one for each reason."""
+        if reason not in self._warned:
+            self._warned.add(reason)
+            _log.warning("%s (later trials without a warning)", message)
 
     def recommend(self) -> FrozenTrial | None:
         """The complete feasible trial with the best mean under the model; None if the model knows none."""
@@ -182,12 +209,21 @@ class StudyModel:
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
                 config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
-            if not self._repeats(params, except_for=number):
+            if not (self._may_be_mistaken(config) and self._repeats(params, except_for=number)):
                 break
             pending = [*pending, config]
         else:
             if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
-                params = self.translation.params(self.translation.space.sample(rng))
+                params = self._random_params(number, rng)
+        return params
+
+    def _random_params(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Random parameters that repeat no trial, unless such are not found."""
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_DRAWS):
+            params = self.translation.params(self.translation.space.sample(rng))
+            if not self._repeats(params, except_for=number):
+                break
         return params
 
     def _model_config(
@@ -206,22 +242,39 @@ class StudyModel:
             shared.write(space, after)
         return config
 
-    def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
-        """Whether positions that no trial has yet stand for the values of a trial nevertheless.
+    def _may_be_mistaken(self, config: Mapping[str, Any]) -> bool:
+        """Whether the optimizer may repeat a trial for another reason than noise or an exhausted space.
 
-        Where another trial has the same values otherwise, its ranges are those of the suggestion.
+        It does not know what a position stands for, nor that the code does not ask for all parameters. It also takes
+        the difference between the steps at which trials were pruned for noise.
         """
-        positions = {name: suggested_position(params[name]) for name in self.translation.dynamic & params.keys()}
-        values = {name: value for name, value in params.items() if name not in positions}
-        return bool(positions) and any(
-            trial.number != except_for
-            and positions.keys() <= trial.params.keys()
-            and all(trial.params.get(name) == value for name, value in values.items())
-            and all(
-                decodes_to(trial.distributions[name], u or 0.0, trial.params[name]) for name, u in positions.items()
-            )
-            for trial in (*self._history.finished, *self._history.unfinished)
-        )
+        if self._has_pruned or not self.translation.dynamic.isdisjoint(config):
+            return True
+        if not self._partial or self._repeats_differ:
+            return False
+        return self._repeats_agree or all(config != known for known, _ in self._partial)
+
+    def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
+        """Whether the code would ask for the parameters of another trial again, and get the same values."""
+        others = (*self._history.finished, *self._history.unfinished)
+        return any(trial.number != except_for and self._is_repeated(trial, params) for trial in others)
+
+    def _is_repeated(self, trial: FrozenTrial, params: Mapping[str, Any]) -> bool:
+        """Whether a trial has these parameters. A complete trial may lack those that are optional.
+
+        A position agrees with the value that it stands for: where all else agrees, the ranges are those of the trial.
+        """
+        optional = self.translation.optional if trial.state == TrialState.COMPLETE else ()
+        for name, value in params.items():
+            if name not in trial.params:
+                agrees = name in optional
+            elif (position := suggested_position(value)) is None:
+                agrees = bool(trial.params[name] == value)
+            else:
+                agrees = decodes_to(trial.distributions[name], position, trial.params[name])
+            if not agrees:
+                return False
+        return not self.translation.space.variables.keys() & trial.params.keys() - params.keys()
 
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
         """What is known of a trial before it is suggested; None if nothing is.

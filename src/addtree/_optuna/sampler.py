@@ -18,11 +18,13 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._history import check_history
+from addtree._numbers import is_whole
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space, is_compatible
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
+from addtree._suggestion import checked_seed
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.specification import Specification
@@ -86,14 +88,14 @@ class AddTreeSampler(BaseSampler):
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
-        if n_startup_trials < 0:
-            raise OptionError(f"n_startup_trials={n_startup_trials!r} must be zero or more")
-        if seed is not None and seed < 0:
-            raise OptionError(f"seed={seed!r} must be zero or more")
-        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+        if not (is_whole(n_startup_trials) and n_startup_trials >= 0):
+            raise OptionError(f"n_startup_trials={n_startup_trials!r} must be a whole number, zero or more")
+        if constraints_func is not None and not callable(constraints_func):
+            raise OptionError(f"constraints_func={constraints_func!r} must be a function of a trial, or None")
         for std in noise.values() if isinstance(noise, Mapping) else (noise,):
             Specification(noise=std)  # raises if the noise is impossible
-        settings = Settings(space, seed, n_startup_trials, read_initial_configs(space, initial), noise)
+        configs = read_initial_configs(space, initial)
+        settings = Settings(space, checked_seed(seed), int(n_startup_trials), configs, noise)
         self._settings = replace(settings, history=check_history(history), cost_aware=bool(cost_aware))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
@@ -183,7 +185,13 @@ class AddTreeSampler(BaseSampler):
         standard_errors(trial, len(study.directions))
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
-        constraints = [float(constraint) for constraint in self._constraints_func(trial)]
+        returned = self._constraints_func(trial)
+        try:
+            constraints = [float(constraint) for constraint in returned]
+        except (TypeError, ValueError):
+            raise OptionError(
+                f"constraints_func returned {returned!r} for trial {trial.number}; it must return a list of numbers"
+            ) from None
         if any(math.isnan(constraint) for constraint in constraints):
             raise OptionError(
                 f"constraints_func returned {constraints!r} for trial {trial.number}; a constraint must not be NaN"

@@ -126,13 +126,13 @@ def is_informative(trial: FrozenTrial) -> bool:
 
 
 def objective_values(trial: FrozenTrial) -> list[float] | None:
-    """The values of a complete trial, or the last intermediate value of a pruned one; None if it has none."""
+    """The values of a complete trial, or the last intermediate value of a pruned one; None if one is not finite."""
+    values: list[float] = []
     if trial.state == TrialState.COMPLETE:
-        return list(trial.values)
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
-        value = trial.intermediate_values[max(trial.intermediate_values)]
-        return [value] if math.isfinite(value) else None
-    return None
+        values = list(trial.values)
+    elif trial.state == TrialState.PRUNED and trial.intermediate_values:
+        values = [trial.intermediate_values[max(trial.intermediate_values)]]
+    return values if values and all(map(math.isfinite, values)) else None
 
 
 def standard_errors(trial: FrozenTrial, n: int) -> list[float | None]:
@@ -184,9 +184,13 @@ class StudyGoals:
         shown = {name for trial in trials if objective_values(trial) is not None for name in trial.constraints}
         return replace(self, constraints=tuple(sorted({*self.constraints, *shown})))
 
+    def declared(self, noise: Any) -> Mapping[int, float | None]:
+        """Declared noise by the numbers of the objectives."""
+        return noise if isinstance(noise, Mapping) else {0: noise}
+
     def options(self, noise: Any) -> dict[str, Any]:
         """The arguments of an `Optimizer`. Declared noise is that of the only objective, or a dict by number."""
-        declared = noise if isinstance(noise, Mapping) else {0: noise}
+        declared = self.declared(noise)
         is_ambiguous = not isinstance(noise, Mapping) and noise is not None and len(self.maximize) > 1
         if is_ambiguous or not declared.keys() <= set(range(len(self.maximize))):
             raise OptionError(
