@@ -18,7 +18,8 @@ ROOT = PACKAGE.parents[1]
 
 # Each layer imports only from itself and from those above it. A name is a folder or a file at the top of the package.
 LAYERS = (
-    ("errors", "_types", "_numbers", "_files", "_interrupts", "_processes", "_threads"),
+    ("errors", "_types"),
+    ("support",),
     ("space",),
     ("model",),
     ("search",),

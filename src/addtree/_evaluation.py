@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from addtree._numbers import as_float, is_number, scalar
+from addtree.support.numbers import as_float, is_number, scalar
 from addtree.trials import Evaluation
 
 Catch = tuple[type[BaseException], ...]

@@ -25,8 +25,6 @@ from typing import Any
 import numpy as np
 
 from addtree._goals import Goals
-from addtree._numbers import as_float, is_number, is_whole
-from addtree._threads import one_blas_thread
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.kernel import Kernel
@@ -37,6 +35,8 @@ from addtree.model.transfer import EarlierTasks, TransferSettings
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
+from addtree.support.numbers import as_float, is_number, is_whole
+from addtree.support.threads import one_blas_thread
 from addtree.trials import Trial
 
 _log = logging.getLogger("addtree")

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 from addtree import _save_schema
-from addtree._files import write_text
 from addtree._goals import VALUE
-from addtree._numbers import is_whole
 from addtree.errors import SaveFileError
 from addtree.space.space import Space
+from addtree.support.files import write_text
+from addtree.support.numbers import is_whole
 
 _log = logging.getLogger("addtree")
 

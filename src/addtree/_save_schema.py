@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from addtree._goals import VALUE
-from addtree._numbers import as_float, is_number, is_whole
+from addtree.support.numbers import as_float, is_number, is_whole
 
 MAX_COUNT = 10**15
 """No run asks more often than this."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from addtree._goals import Goals
 from addtree._models import Learning, Models
-from addtree._numbers import is_whole
 from addtree._prediction import leveled
 from addtree._types import Array, Mask
 from addtree.errors import OptionError
@@ -25,6 +24,7 @@ from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
+from addtree.support.numbers import is_whole
 from addtree.trials import TrialLog
 
 _MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.

@@ -13,10 +13,8 @@ import numpy as np
 from addtree import _display, _history, _prediction, _save_format, _save_schema
 from addtree._goals import Bounds, Goals, Noise, checked_flag
 from addtree._models import Learning, Models
-from addtree._numbers import is_whole
 from addtree._settings import Settings as Settings
 from addtree._suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
-from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Config
 from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
@@ -25,6 +23,8 @@ from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
+from addtree.support.numbers import is_whole
+from addtree.support.threads import Lock, one_blas_thread, synchronized
 from addtree.trials import Evaluation, Trial, TrialLog, priced
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.

@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from addtree._goals import VALUE, Goals, checked_cost
-from addtree._numbers import is_whole
 from addtree._types import Array, Config, Mask
 from addtree.errors import AddTreeError, ConfigError, TrialError
 from addtree.model.observations import Observations
 from addtree.search.hypervolume import hypervolumes, is_nondominated, reference_point
 from addtree.space.encoding import Encoding
+from addtree.support.numbers import is_whole
 
 _log = logging.getLogger("addtree")
 

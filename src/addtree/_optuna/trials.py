@@ -14,9 +14,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._goals import checked_std
-from addtree._numbers import MAX_EXACT, as_float, is_whole
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree.errors import OptionError, TrialError
+from addtree.support.numbers import MAX_EXACT, as_float, is_whole
 
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from addtree._goals import Bounds, Goals, Noise
-from addtree._threads import one_blas_thread
 from addtree._types import Array
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
@@ -28,6 +27,7 @@ from addtree.report.records import Record, encode_records, make_records, with_va
 from addtree.report.trust import CrossValidation, cross_validate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
+from addtree.support.threads import one_blas_thread
 
 _MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would be guesses.
 _MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.
