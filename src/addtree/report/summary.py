@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from addtree._goals import Bounds, Goals, Noise
 from addtree._types import Array
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
@@ -25,6 +24,7 @@ from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bo
 from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records, with_value
 from addtree.report.trust import CrossValidation, cross_validate
+from addtree.run.goals import Bounds, Goals, Noise
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
 from addtree.support.threads import one_blas_thread

@@ -20,9 +20,9 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import VALUE, Constraint, Goals, Objective
 from addtree._optuna.trials import is_feasible
 from addtree.errors import OptionError, StudyError
+from addtree.run.goals import VALUE, Constraint, Goals, Objective
 from addtree.search.hypervolume import is_nondominated
 from addtree.support.numbers import as_float, is_number
 

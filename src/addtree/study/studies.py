@@ -14,12 +14,12 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import VALUE, Goals
 from addtree._optuna.trials import is_feasible
 from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
+from addtree.run.goals import VALUE, Goals
 from addtree.space.space import Space
 from addtree.study.goals import check_same_goals, directions, pareto, store_goals, study_goals, with_options
 from addtree.study.tickets import ERROR, is_forgotten, is_lost

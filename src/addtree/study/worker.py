@@ -14,8 +14,8 @@ import optuna
 from optuna.trial import TrialState
 
 from addtree._evaluation import located
-from addtree._goals import Goals
 from addtree.errors import ObjectiveError
+from addtree.run.goals import Goals
 from addtree.study.goals import objective_values, store_constraints
 from addtree.study.heartbeats import HeartbeatSettings, Watch, beating
 from addtree.study.storage import is_unavailable
