@@ -25,7 +25,7 @@ LAYERS = (
     ("search",),
     ("run",),
     ("trials", "optimizer", "regression", "problems"),
-    ("_minimize", "_run", "_evaluation", "_workers", "_progress"),
+    ("evaluation",),
     ("__init__",),
     ("_optuna",),
     ("optuna",),
@@ -42,15 +42,15 @@ LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 DEFERRED = {
     "run/display": {"optimizer", "report"},
     "run/history": {"optimizer"},
-    "_minimize": {"report"},
+    "evaluation/minimize": {"report"},
 }
 
 # What a layer or a module may import besides the standard library and this package. The core needs NumPy and SciPy.
 CORE = {"numpy", "scipy"}
 EXTRAS = {
     "run/display": {"pandas"},
-    "_progress": {"rich"},
-    "_workers": {"cloudpickle"},
+    "evaluation/progress": {"rich"},
+    "evaluation/workers": {"cloudpickle"},
     "_optuna": {"optuna"},
     "optuna": {"optuna"},
     "configspace": {"ConfigSpace"},
@@ -65,7 +65,7 @@ MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 50, 7
 # Functions that a user calls by keyword may have more parameters.
 ENTRY_POINTS = {
     "_optuna/sampler.py: AddTreeSampler.__init__",
-    "_minimize.py: minimize",
+    "evaluation/minimize.py: minimize",
     "optimizer.py: Optimizer.__init__",
     "sklearn/search.py: AddTreeSearchCV.__init__",
     "cli/ask_tell.py: suggest",
@@ -248,6 +248,6 @@ def test_every_exception_is_defined_in_one_place_and_exported():
 
 
 def test_minimize_is_a_function_and_not_a_module():
-    assert addtree.minimize is addtree._minimize.minimize
+    assert addtree.minimize is addtree.evaluation.minimize.minimize
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("addtree.minimize")

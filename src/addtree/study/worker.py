@@ -13,8 +13,8 @@ from functools import partial
 import optuna
 from optuna.trial import TrialState
 
-from addtree._evaluation import located
 from addtree.errors import ObjectiveError
+from addtree.evaluation.outcome import located
 from addtree.run.goals import Goals
 from addtree.study.goals import objective_values, store_constraints
 from addtree.study.heartbeats import HeartbeatSettings, Watch, beating

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from addtree._run import Callback, Objective, RunOptions, run
 from addtree._types import Config
 from addtree.errors import OptionError
+from addtree.evaluation.loop import Callback, Objective, RunOptions, run
 from addtree.optimizer import Optimizer
 from addtree.run import display
 from addtree.run.goals import Bounds, Noise

@@ -24,7 +24,8 @@ _LIBRARIES = (  # Folders of code that is not the user's, and the file name of g
     *(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<string>",
 )
-_OURS = ("<frozen", os.path.dirname(os.path.abspath(__file__)) + os.sep)  # Code that calls the user's.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = ("<frozen", _PACKAGE + os.sep)  # Code that calls the user's.
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""How objectives are evaluated: one evaluation, in this process or in others, and the loop of `minimize`."""
