@@ -1,6 +1,7 @@
 """The folders are the layers: which way imports go, what a layer may need, and how large files and functions are."""
 
 import ast
+import graphlib
 import importlib
 import subprocess
 import sys
@@ -140,6 +141,19 @@ def test_a_layer_needs_only_its_own_extra(path):
 
 def test_every_layer_exists():
     assert {layer_of(path) for path in FILES} == set(LEVEL)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Read from the imports at the top of the files; those for types alone and those of a function come later."""
+    modules = {tuple(module_of(path)): path for path in SOURCES}
+    graph = {}
+    for module, path in modules.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        top = "\n".join(ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+        package = list(path.relative_to(PACKAGE.parent).parent.parts)
+        needed = [tuple(name[1:]) for name in imports(top, package) if name[0] == "addtree"]
+        graph[module] = {name if name in modules else name[:-1] or ("__init__",) for name in needed}
+    graphlib.TopologicalSorter(graph).prepare()
 
 
 def test_relative_imports_are_read():
