@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from addtree._files import write_text
 from addtree.model.priors import Priors, log_prior
 from addtree.model.transform import TransformSettings
 from addtree.optimizer import Settings
 from addtree.paper.baselines.addtree import AS_PUBLISHED, AddTree
 from addtree.search.policy import Policy
+from addtree.support.files import write_text
 from benchmarks import page, peers, regret, report, run, tasks
 from benchmarks.files import RESULTS
 

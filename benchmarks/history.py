@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 
 from addtree import Optimizer, Space
-from addtree._processes import one_thread_each
 from addtree._types import Array
+from addtree.support.processes import one_thread_each
 from benchmarks import yahpo
 
 SCENARIOS = {"rbv2_super": "mmce", "rbv2_xgboost": "logloss", "rbv2_svm": "mmce"}  # With the objective of each.

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import addtree as at
-from addtree._processes import one_thread_each
 from addtree._types import Array
+from addtree.support.processes import one_thread_each
 
 LENGTH = 40  # Trials of an earlier study.
 BUDGET = 20  # Evaluations of a run.

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import addtree as at
-from addtree._processes import worker_pool
+from addtree.support.processes import worker_pool
 from benchmarks import regret, revision, tasks
 from benchmarks.paired import holm
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import addtree as at
-from addtree._processes import worker_pool
 from addtree._types import Array
 from addtree.model.transform import TransformSettings
 from addtree.report import Record
 from addtree.report.optima import OptimumSearch, choice_optima
 from addtree.search.candidates import CandidateSettings, near
+from addtree.support.processes import worker_pool
 from benchmarks.tasks import Task, load, matching
 from benchmarks.trust import TASKS
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from addtree._files import write_text
+from addtree.support.files import write_text
 from benchmarks import regret, report, tasks
 from benchmarks.files import RESULTS
 from benchmarks.paired import holm

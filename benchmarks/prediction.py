@@ -28,10 +28,10 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import rankdata
 
 import addtree as at
-from addtree._files import write_text
-from addtree._processes import worker_pool
 from addtree._types import Array, Config
 from addtree.model.marginal import Mixture
+from addtree.support.files import write_text
+from addtree.support.processes import worker_pool
 from benchmarks import tasks
 from benchmarks.files import RESULTS
 from benchmarks.run import with_data

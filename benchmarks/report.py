@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from addtree._files import write_text
+from addtree.support.files import write_text
 from benchmarks import tasks
 from benchmarks.files import RESULTS
 from benchmarks.regret import ALPHA, BASELINE, Results, compare, interval, normalised, ranks, read, summarise

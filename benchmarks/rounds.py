@@ -18,9 +18,9 @@ import numpy as np
 import optuna
 
 import addtree as at
-from addtree._processes import worker_pool
 from addtree.optuna import AddTreeSampler
 from addtree.study.task import suggest_config
+from addtree.support.processes import worker_pool
 from benchmarks import tasks
 
 _RANDOM = 100  # Evaluations of random search whose regret is the unit.

@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from addtree._files import write_text
-from addtree._processes import worker_pool
+from addtree.support.files import write_text
+from addtree.support.processes import worker_pool
 from benchmarks import peers, report, tasks
 from benchmarks.files import RESULTS
 

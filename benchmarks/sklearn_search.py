@@ -39,8 +39,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from addtree._processes import worker_pool
 from addtree.sklearn import AddTreeSearchCV
+from addtree.support.processes import worker_pool
 
 DATA = {"digits": datasets.load_digits, "wine": datasets.load_wine, "cancer": datasets.load_breast_cancer}
 MAX_TRAINING = 300  # Rows used for training, at most two thirds of the data; the others are held out.

@@ -33,12 +33,12 @@ from typing import Any
 import numpy as np
 
 import addtree as at
-from addtree._processes import worker_pool
 from addtree.model.fit import fit_theta
 from addtree.model.gp import Posterior
 from addtree.search.ascent import ascend
 from addtree.search.candidates import candidates
 from addtree.search.decomposed import maximize_sum
+from addtree.support.processes import worker_pool
 from benchmarks import peers, several, tasks
 from benchmarks.task import MultiTask
 

@@ -26,8 +26,8 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
 from addtree._optuna.inferred import Inferred
-from addtree._processes import worker_pool
 from addtree.optuna import AddTreeSampler
+from addtree.support.processes import worker_pool
 
 PROGRAMS, FRESH = 500, 200
 MARKS = (20, 40, 100)

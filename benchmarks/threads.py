@@ -44,7 +44,7 @@ def with_threads(threads: int, n: int) -> tuple[float, list[dict[str, Any]]]:
 
 def overhead(repetitions: int = 100_000) -> float:
     """Microseconds to enter and leave the limit."""
-    from addtree._threads import one_blas_thread
+    from addtree.support.threads import one_blas_thread
 
     with one_blas_thread():  # finds the libraries
         pass

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._processes import worker_pool
 from addtree._types import Array
 from addtree.report import Record
 from addtree.report.effects import Z_95
 from addtree.report.model import DEFAULT_LIMITS, clip, clip_bound, fit_model
 from addtree.report.trust import Z_90, cross_validate
+from addtree.support.processes import worker_pool
 from benchmarks.tasks import load, matching
 
 TASKS = (

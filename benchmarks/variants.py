@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 import addtree as at
-from addtree._processes import worker_pool
 from addtree.model.fit import FitSettings
 from addtree.model.priors import Priors, log_prior
 from addtree.model.transform import TransformSettings
@@ -24,6 +23,7 @@ from addtree.search.candidates import CandidateSettings
 from addtree.search.design import DesignSettings
 from addtree.search.noisy import TopTwo
 from addtree.search.policy import Policy
+from addtree.support.processes import worker_pool
 from benchmarks import tasks
 
 DEFAULT = Settings()

@@ -28,7 +28,7 @@ from typing import Any
 import optuna
 
 from addtree import problems
-from addtree._goals import VALUE, Goals
+from addtree.run.goals import VALUE, Goals
 from addtree.study.storage import open_storage, storage_at
 from addtree.study.studies import open_study
 from addtree.study.task import Task, suggest_config

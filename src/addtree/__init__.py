@@ -21,7 +21,6 @@ Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, 
 `addtree.configspace` and `addtree.report` are imported on their own, and need optional dependencies.
 """
 
-from addtree._minimize import Result, minimize
 from addtree.errors import (
     AddTreeError,
     BaselineError,
@@ -42,6 +41,7 @@ from addtree.errors import (
     TrialError,
     WorkerError,
 )
+from addtree.evaluation.minimize import Result, minimize
 from addtree.optimizer import Optimizer
 from addtree.regression import AddTreeGP
 from addtree.space import Categorical, Choice, Integer, Real, Space

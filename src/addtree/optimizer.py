@@ -10,22 +10,23 @@ from typing import Any, overload
 
 import numpy as np
 
-from addtree import _display, _history, _prediction, _save_format, _save_schema
-from addtree._goals import Bounds, Goals, Noise, checked_flag
-from addtree._models import Learning, Models
-from addtree._numbers import is_whole
-from addtree._settings import Settings as Settings
-from addtree._suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
-from addtree._threads import Lock, one_blas_thread, synchronized
 from addtree._types import Config
 from addtree.errors import OptionError, TrialError
 from addtree.model.observations import Observations
+from addtree.run import display, prediction, save_format, save_schema
+from addtree.run import history as _history
+from addtree.run.goals import Bounds, Goals, Noise, checked_flag
+from addtree.run.models import Learning, Models
+from addtree.run.settings import Settings as Settings
+from addtree.run.suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
+from addtree.run.trials import Evaluation, Trial, TrialLog, priced
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
 from addtree.space.restriction import Restriction, read_initial
 from addtree.space.space import Space, check_space
-from addtree.trials import Evaluation, Trial, TrialLog, priced
+from addtree.support.numbers import is_whole
+from addtree.support.threads import Lock, one_blas_thread, synchronized
 
 _EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
 
@@ -297,7 +298,7 @@ class Optimizer:
         """
         row, data = self._suggester.encoding.encode([self.space.validate(config)])[0], self._checked_data()
         k = self.goals.position(name)
-        mean, std = _prediction.predict(self._model(data).values[k], data[k], row, observed=observed)
+        mean, std = prediction.predict(self._model(data).values[k], data[k], row, observed=observed)
         return self.goals.signs[k] * mean, std
 
     @synchronized
@@ -314,7 +315,7 @@ class Optimizer:
         observed = Observed(suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
         models, success = self._model(data), suggester.learning.success(self._models, *self._log.outcomes())
         posteriors = models.posteriors(self.goals, ())
-        return _prediction.expected_gain(suggester.policy, models.values[0], posteriors, observed, rng, success)
+        return prediction.expected_gain(suggester.policy, models.values[0], posteriors, observed, rng, success)
 
     def _checked_data(self) -> tuple[Observations, ...]:
         """The observations of all values, or an error that says that there are none."""
@@ -328,10 +329,10 @@ class Optimizer:
         return models.conditioned(data, ())
 
     def __repr__(self) -> str:
-        return _display.text("Optimizer", self)
+        return display.text("Optimizer", self)
 
     def _repr_html_(self) -> str:
-        return _display.html("Optimizer", self)
+        return display.html("Optimizer", self)
 
     # ------------------------------------------------------------------ save and load
 
@@ -363,7 +364,7 @@ class Optimizer:
             **self._log.to_dict(),
             "models": None if self._models is None else self._models.to_dict(),
         }
-        _save_format.write(path, state)
+        save_format.write(path, state)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Optimizer:
@@ -372,17 +373,17 @@ class Optimizer:
 
     @classmethod
     def _load(cls, path: str | os.PathLike[str], given: Space | None = None) -> Optimizer:
-        """The same, with a given space in place of an equal one that was saved (see `_save_format.to_space`)."""
-        state = _save_format.read(path)
-        with _save_format.refusing_damage(path):
+        """The same, with a given space in place of an equal one that was saved (see `save_format.to_space`)."""
+        state = save_format.read(path)
+        with save_format.refusing_damage(path):
             history = [_history.Task.from_dict(form) for form in state["history"]]
-            options = {key: state[key] for key in _save_schema.OPTIONS if key != "initial"}
-            optimizer = cls(_save_format.to_space(state["space"], given), history=history, **options)
+            options = {key: state[key] for key in save_schema.OPTIONS if key != "initial"}
+            optimizer = cls(save_format.to_space(state["space"], given), history=history, **options)
             optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])
             optimizer._log = TrialLog.from_dict(state, optimizer._suggester.encoding, optimizer.goals)
             optimizer._asks = int(state["asks"])
-        with _save_format.leaving_out_damage(path):
-            _save_schema.check_models(state)
+        with save_format.leaving_out_damage(path):
+            save_schema.check_models(state)
             if state["models"] is not None:
                 optimizer._use(state["models"], exact=True)
         return optimizer

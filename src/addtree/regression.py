@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from addtree._threads import one_blas_thread
 from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError, OptionError
 from addtree.model.fit import FitSettings
@@ -20,6 +19,7 @@ from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space, check_space
+from addtree.support.threads import one_blas_thread
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
 _DRAWS = ChainSettings().draws  # Draws of the hyperparameters that predictions average over, by default.

@@ -7,7 +7,7 @@ import pytest
 
 from addtree import Optimizer
 from addtree.optuna import AddTreeSampler
-from tests.test_history import SPACE, objective, pairs, study
+from tests.run.test_history import SPACE, objective, pairs, study
 
 
 def define_by_run(trial):

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 
-from addtree._processes import worker_pool
+from addtree.support.processes import worker_pool
 from tests.fuzz.targets import TARGETS, mutated
 
 MAX_SECONDS = 5  # Processor time of one case.

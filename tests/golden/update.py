@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from addtree._files import write_text
+from addtree.support.files import write_text
 from tests.golden.runs import RUNS
 
 RECORD = Path(__file__).with_name("runs.json")

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from addtree import Optimizer
-from addtree._history import Task, adapt
+from addtree.run.history import Task, adapt
 from tests.strategies import ruled_spaces, seeds, solvable, spaces
 
 N_SPACES = int(os.environ.get("ADDTREE_SPACES", "20"))

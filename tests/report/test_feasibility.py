@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import addtree as at
-from addtree._goals import Goals
 from addtree.report.feasibility import constraint_requirements, success_requirement
 from addtree.report.model import DEFAULT_LIMITS
 from addtree.report.records import Record, make_records
+from addtree.run.goals import Goals
 from tests.strategies import sample
 
 SPACE = at.Space(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import addtree as at
-from addtree._goals import Goals
 from addtree.report.front import best_of, find_front, nearest
 from addtree.report.records import make_records
+from addtree.run.goals import Goals
 from tests.strategies import sample
 
 SPACE = at.Space(

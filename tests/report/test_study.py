@@ -10,9 +10,9 @@ import pytest
 
 import addtree as at
 from addtree import cli
-from addtree._goals import Goals
 from addtree.report.study import build_study
 from addtree.report.text import explain
+from addtree.run.goals import Goals
 from addtree.study.studies import open_study
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import addtree as at
-from addtree._goals import Goals
 from addtree.problems import synthetic
 from addtree.report import Limits, Record, build
 from addtree.report.summary import build_without_models
+from addtree.run.goals import Goals
 from tests.report.cases import evaluated, paper_trials
 
 

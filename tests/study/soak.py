@@ -28,8 +28,8 @@ from typing import Any
 import optuna
 
 from addtree import problems
-from addtree._goals import VALUE, Goals
 from addtree.errors import AddTreeError
+from addtree.run.goals import VALUE, Goals
 from addtree.study.storage import storage_at
 from addtree.study.studies import open_study
 from addtree.study.task import Task

@@ -11,10 +11,10 @@ import pytest
 from optuna.storages import InMemoryStorage
 
 import addtree as at
-from addtree._goals import Goals
 from addtree._optuna.trials import is_feasible
 from addtree.errors import OptionError, StudyError
 from addtree.optuna import AddTreeSampler
+from addtree.run.goals import Goals
 from addtree.study.goals import pareto, trial_values, with_options
 from addtree.study.manual import Result, add_trial, tell_trial
 from addtree.study.studies import find_study, goals_of, load_study, open_study, progress

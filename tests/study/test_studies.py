@@ -12,9 +12,9 @@ from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 
 from addtree import Choice, Real, Space
-from addtree._goals import Goals
 from addtree.errors import OptionError, StudyError
 from addtree.optuna import AddTreeSampler
+from addtree.run.goals import Goals
 from addtree.study.studies import find_study, load_study, open_study, progress, recommended_trial, space_of
 from addtree.study.task import suggest_config
 

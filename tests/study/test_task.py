@@ -14,8 +14,8 @@ import optuna
 import pytest
 
 from addtree import Categorical, Choice, Integer, Real, Space
-from addtree._goals import Goals
 from addtree.errors import ObjectiveError, TaskError
+from addtree.run.goals import Goals
 from addtree.study.task import SpaceFile, Task, load_space, load_task, suggest_config
 
 SPACE = Space(

@@ -11,13 +11,13 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree import Real, Space
-from addtree._interrupts import Interrupt
 from addtree.study.heartbeats import HeartbeatSettings
 from addtree.study.storage import open_storage
 from addtree.study.studies import open_study, progress
 from addtree.study.task import Task
 from addtree.study.tickets import claim
 from addtree.study.worker import run_trial, work
+from addtree.support.interrupts import Interrupt
 
 SPACE = Space(x=Real(-1, 1))
 TASK = Task(lambda config: config["x"] ** 2, SPACE)

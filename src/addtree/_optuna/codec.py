@@ -15,11 +15,11 @@ from typing import Any, Protocol, TypeAlias
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from addtree._numbers import MAX_EXACT
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.restriction import Restriction
 from addtree.space.space import Choice, Space
+from addtree.support.numbers import MAX_EXACT
 
 NO_RANGES: Mapping[str, BaseDistribution] = {}
 """What a trial asked for before it asked for anything."""

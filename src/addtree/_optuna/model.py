@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._history import Task, read_history
 from addtree._optuna.codec import Translation
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree._optuna.shared_fit import SharedFit
@@ -28,6 +27,7 @@ from addtree._optuna.trials import (
 )
 from addtree.errors import ConfigError, TrialError
 from addtree.optimizer import Optimizer
+from addtree.run.history import Task, read_history
 from addtree.search.design import DesignSettings
 from addtree.space.restriction import Restriction
 from addtree.space.space import Space

@@ -17,18 +17,18 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._history import check_history
-from addtree._numbers import is_whole
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.state import StudyState, inferred_space, is_compatible
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
-from addtree._suggestion import checked_seed
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.specification import Specification
+from addtree.run.history import check_history
+from addtree.run.suggestion import checked_seed
 from addtree.space.space import Space
+from addtree.support.numbers import is_whole
 
 _MAX_ATTEMPTS = 20
 """A suggestion is made at most this often if another worker takes the same configuration at the same moment."""

@@ -13,7 +13,7 @@ from typing import Any
 from optuna.storages import BaseStorage
 
 from addtree._optuna.trials import PIECE_LENGTH
-from addtree._save_schema import MODEL_FIELDS, check_fields
+from addtree.run.save_schema import MODEL_FIELDS, check_fields
 from addtree.space.space import Space
 
 FIT = "addtree:fit"

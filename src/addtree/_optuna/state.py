@@ -11,7 +11,6 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from addtree._history import best_configs
 from addtree._optuna.codec import Declared, Translation, narrow_type
 from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
@@ -22,6 +21,7 @@ from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
 from addtree.errors import ConfigError
+from addtree.run.history import best_configs
 from addtree.space.parameters import Real
 from addtree.space.space import Space
 

@@ -13,10 +13,10 @@ from optuna.storages import InMemoryStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import checked_std
-from addtree._numbers import MAX_EXACT, as_float, is_whole
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree.errors import OptionError, TrialError
+from addtree.run.goals import checked_std
+from addtree.support.numbers import MAX_EXACT, as_float, is_whole
 
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""

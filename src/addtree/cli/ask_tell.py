@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import optuna
 import typer
 
-from addtree._goals import checked_std
 from addtree.cli.options import DEFAULT_STORAGE, Maximize, Noise, StorageUrl, StudyName
 from addtree.errors import OptionError, StudyError
+from addtree.run.goals import checked_std
 from addtree.study.goals import with_options
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at

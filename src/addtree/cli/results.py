@@ -14,12 +14,11 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 from rich.text import Text
 
-from addtree._display import new_column
-from addtree._files import open_text
-from addtree._goals import Goals
 from addtree.cli.display import Terminal, print_untold
 from addtree.cli.options import DEFAULT_STORAGE, AnyStudyName, StorageUrl
 from addtree.errors import OptionError, OutputError, StudyError
+from addtree.run.display import new_column
+from addtree.run.goals import Goals
 from addtree.study.goals import study_goals, trial_values
 from addtree.study.manual import untold
 from addtree.study.storage import storage_at
@@ -33,6 +32,7 @@ from addtree.study.studies import (
     study_names,
 )
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
+from addtree.support.files import open_text
 
 
 def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:

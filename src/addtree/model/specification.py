@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._numbers import as_float, is_number
 from addtree.errors import OptionError
 from addtree.model.kernel import Kernel
 from addtree.model.priors import Priors
 from addtree.model.terms import check_covariance, make_terms
 from addtree.model.transform import TransformSettings
 from addtree.space.encoding import Encoding
+from addtree.support.numbers import as_float, is_number
 
 INFERENCES = ("map", "mle")
 

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from addtree._files import write_text
 from addtree.errors import AddTreeError, DataError, OptionError
 from addtree.paper import runs
 from addtree.paper.experiments import OPTIMIZATION, QUICK_SIZES, TRAIN_SIZES, Job, compressor, network_accuracy
 from addtree.paper.methods import METHODS, REGRESSORS
 from addtree.paper.runs import to_stderr
+from addtree.support.files import write_text
 
 # The experiments by name, with the optimization or regression experiments that each consists of.
 EXPERIMENTS = {

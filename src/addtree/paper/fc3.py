@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from addtree._files import replaced
 from addtree.paper.mnist import Mnist
+from addtree.support.files import replaced
 
 Array32: TypeAlias = NDArray[np.float32]
 

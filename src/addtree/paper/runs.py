@@ -14,11 +14,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from addtree._files import write_text
-from addtree._processes import worker_pool
 from addtree.errors import AddTreeError
 from addtree.paper.experiments import Job
 from addtree.paper.methods import gpyopt_versions
+from addtree.support.files import write_text
+from addtree.support.processes import worker_pool
 
 PACKAGE = Path(__file__).parents[1]  # The folder whose commit a record names.
 PACKAGES = ("addtree", "numpy", "scipy", "smac", "ConfigSpace", "hyperopt")  # A record holds the versions of these.

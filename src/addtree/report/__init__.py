@@ -36,13 +36,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from addtree._files import write_text
-from addtree._goals import Bounds, Goals, Noise
 from addtree.errors import ReportError
 from addtree.report.model import DEFAULT_LIMITS, Limits
 from addtree.report.records import Record
 from addtree.report.summary import Report, build, build_for
+from addtree.run.goals import Bounds, Goals, Noise
 from addtree.space.space import Space
+from addtree.support.files import write_text
 
 __all__ = ["Limits", "Record", "Report", "ReportError", "build", "build_for", "write", "write_page"]
 

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from addtree._goals import Constraint, Goals
 from addtree._types import Array, Mask
 from addtree.errors import ConfigError
 from addtree.model.fit import FitSettings
@@ -27,6 +26,7 @@ from addtree.report.format import number
 from addtree.report.model import MAX_SIZE, Limits
 from addtree.report.records import Record, standard_errors, with_value
 from addtree.report.sampling import evenly_spaced, move_to
+from addtree.run.goals import Constraint, Goals
 from addtree.search.acquisition import log_feasibility
 from addtree.search.criterion import Single
 from addtree.space.space import Choice, Space

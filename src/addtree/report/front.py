@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from addtree._goals import Goals
 from addtree._types import Array
 from addtree.report.records import Record
+from addtree.run.goals import Goals
+from addtree.run.trials import near_front
 from addtree.search.hypervolume import hypervolumes, is_nondominated
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
-from addtree.trials import near_front
 
 MAX_OBJECTIVES = 4
 """With more objectives than this, hypervolumes are left out, because computing them takes too long."""

@@ -13,7 +13,6 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from addtree._goals import Objective
 from addtree.report.axes import Axis
 from addtree.report.bars import LABEL_WIDTH, add_share_bars, horizontal, rounded, share_axis
 from addtree.report.feasibility import OptionProbability, ProbabilityMap
@@ -30,6 +29,7 @@ from addtree.report.plots import (
 )
 from addtree.report.records import Record
 from addtree.report.summary import Report
+from addtree.run.goals import Objective
 
 _MAX_LINES = 14  # What a reader sees who points at a trial has at most this many lines.
 _LINE_WIDTH = 60  # Each of these lines is cut to this many characters.

@@ -1,7 +1,7 @@
 """What earlier studies said about a study, and what became of it.
 
-Each earlier study is fitted to the space of the new one (see `_history`), and a model of its trials alone is compared
-with the trials of the new study:
+Each earlier study is fitted to the space of the new one (see `addtree.run.history`), and a model of its trials alone is
+compared with the trials of the new study:
 
     agreement  rank correlation of its predictions for the trials of the new study with their values
     repeated   trials of the new study whose configuration is one of its own, such as those that were asked first
@@ -22,8 +22,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from addtree._history import Task, adapt, learn, read_history
-from addtree._settings import Settings
 from addtree._types import Array, Mask
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
@@ -32,6 +30,8 @@ from addtree.report.format import plural, value
 from addtree.report.model import MAX_SIZE, Limits, clip, clip_bound, fit_model
 from addtree.report.records import Record
 from addtree.report.trust import rank_correlation
+from addtree.run.history import Task, adapt, learn, read_history
+from addtree.run.settings import Settings
 from addtree.space.space import Space
 
 _LIMITS = Limits(fit=64, condition=64, draws=2)  # The models of earlier studies need not be very exact.

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from addtree._goals import Goals
 from addtree._types import Array
 from addtree.errors import ConfigError, TrialError
+from addtree.run.goals import Goals
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 from addtree.trials import Trial

@@ -10,13 +10,13 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import Goals
 from addtree._optuna.codec import Declared
 from addtree._optuna.inferred import Inferred
 from addtree._optuna.trials import standard_errors
 from addtree.errors import ConfigError, TrialError
 from addtree.report.records import Record, State
 from addtree.report.summary import Report, build_for
+from addtree.run.goals import Goals
 from addtree.space.space import Space
 from addtree.study.goals import study_goals, trial_values, with_options
 from addtree.study.studies import goals_of, space_of

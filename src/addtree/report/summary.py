@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from addtree._goals import Bounds, Goals, Noise
-from addtree._threads import one_blas_thread
 from addtree._types import Array
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
@@ -26,8 +24,10 @@ from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bo
 from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records, with_value
 from addtree.report.trust import CrossValidation, cross_validate
+from addtree.run.goals import Bounds, Goals, Noise
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
+from addtree.support.threads import one_blas_thread
 
 _MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would be guesses.
 _MAX_BRANCHES = 8  # Trials are coloured by at most this many branches.

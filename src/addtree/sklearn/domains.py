@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from addtree._numbers import is_number
 from addtree.errors import SpaceError
 from addtree.space.choice import Choice
 from addtree.space.labels import Scalar, label_key, plain_label
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
+from addtree.support.numbers import is_number
 
 _MARGIN = 1e-6  # A parameter drawn from `uniform` keeps this share of the range as its distance from the bounds.
 _TAIL = 1e-3  # The quantiles of a distribution are searched from this probability to one minus it.

@@ -18,12 +18,12 @@ from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 
-from addtree._numbers import is_whole
 from addtree._types import Array
 from addtree.errors import OptionError
 from addtree.optimizer import Optimizer
 from addtree.sklearn.spaces import read_space
 from addtree.space.space import Space
+from addtree.support.numbers import is_whole
 from addtree.trials import Trial
 
 _ALL_FAILED = "fits failed"  # Part of the error of BaseSearchCV if every fit of a batch fails.

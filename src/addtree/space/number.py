@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from addtree._numbers import as_float, is_number
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.cells import Cells
 from addtree.space.grid import Grid
+from addtree.support.numbers import as_float, is_number
 
 if TYPE_CHECKING:
     from addtree.space.space import Space

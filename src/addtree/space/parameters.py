@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from addtree._numbers import MAX_EXACT, as_float, is_number, is_whole
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.grid import Grid
 from addtree.space.labels import LabelKey, check_labels, check_saveable, find_label, label_key
 from addtree.space.number import MIN_LOG_RANGE, Number, out_of_bounds, read_float, read_whole
+from addtree.support.numbers import MAX_EXACT, as_float, is_number, is_whole
 
 if TYPE_CHECKING:
     from addtree.space.space import Space

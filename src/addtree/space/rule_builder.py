@@ -14,7 +14,6 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from addtree._numbers import is_number
 from addtree.errors import SpaceError
 from addtree.space import rule_syntax
 from addtree.space.forms import did_you_mean
@@ -38,6 +37,7 @@ from addtree.space.rule_expressions import (
     Truth,
     apply,
 )
+from addtree.support.numbers import is_number
 
 _MAX_DEPTH = 100  # Levels of a rule's tree; every sum or product of two terms is one.
 _LISTED = 12  # Labels that an error message lists.

@@ -17,8 +17,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, json
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._numbers import is_number
 from addtree._optuna.trials import LOST
+from addtree.support.numbers import is_number
 
 _log = logging.getLogger(__name__)
 

@@ -20,11 +20,11 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import VALUE, Constraint, Goals, Objective
-from addtree._numbers import as_float, is_number
 from addtree._optuna.trials import is_feasible
 from addtree.errors import OptionError, StudyError
+from addtree.run.goals import VALUE, Constraint, Goals, Objective
 from addtree.search.hypervolume import is_nondominated
+from addtree.support.numbers import as_float, is_number
 
 _GOALS = "addtree:goals"  # user attribute of a study: its named objectives and constraints, as JSON
 _VALUES = "addtree:values"  # user attribute of a trial: by name, the values of its constraints

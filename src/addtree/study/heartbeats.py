@@ -18,7 +18,7 @@ from typing import Any
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
-from addtree._numbers import is_number
+from addtree.support.numbers import is_number
 
 _HEARTBEAT = "addtree:heartbeat"  # system attribute of a trial: seconds since 1970 by the clock of its worker
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import optuna
 
-from addtree._history import Task, read_history
 from addtree.optuna import AddTreeSampler
+from addtree.run.history import Task, read_history
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 

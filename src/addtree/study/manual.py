@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import Goals
-from addtree._numbers import MAX_EXACT, is_whole
 from addtree._optuna.codec import to_distribution
 from addtree._optuna.trials import STD, suggestion_attrs
 from addtree._types import Config
 from addtree.errors import OptionError, StudyError, TrialError
+from addtree.run.goals import Goals
 from addtree.study.goals import constraint_attrs, objective_values, store_constraints, study_goals
 from addtree.study.studies import space_of
 from addtree.study.tickets import has_owner, is_forgotten, is_lost, live_owner, withdraw
+from addtree.support.numbers import MAX_EXACT, is_whole
 
 
 @dataclass(frozen=True)

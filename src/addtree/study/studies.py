@@ -14,16 +14,16 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._goals import VALUE, Goals
-from addtree._numbers import is_whole
 from addtree._optuna.trials import is_feasible
 from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
+from addtree.run.goals import VALUE, Goals
 from addtree.space.space import Space
 from addtree.study.goals import check_same_goals, directions, pareto, store_goals, study_goals, with_options
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
+from addtree.support.numbers import is_whole
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler

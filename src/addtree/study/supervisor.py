@@ -16,8 +16,6 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._interrupts import Interrupt, interrupt_on
-from addtree._processes import one_thread_each
 from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
 from addtree.study.goals import with_options
 from addtree.study.history import learn_from, read_task
@@ -27,6 +25,8 @@ from addtree.study.studies import Progress, open_study, progress, progress_of
 from addtree.study.task import Task, load_task
 from addtree.study.tickets import ERROR, release_abandoned
 from addtree.study.worker import work
+from addtree.support.interrupts import Interrupt, interrupt_on
+from addtree.support.processes import one_thread_each
 
 _MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
 _POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes

@@ -16,15 +16,15 @@ from typing import Any
 
 import optuna
 
-from addtree._evaluation import defined, located, place_of
-from addtree._goals import Goals
-from addtree._numbers import as_float, is_number, scalar
 from addtree._optuna.initial import read_initial_configs
 from addtree._types import Config
 from addtree.errors import ConfigError, ObjectiveError, OptionError, SpaceError, TaskError
+from addtree.evaluation.outcome import defined, located, place_of
 from addtree.model.specification import Specification
+from addtree.run.goals import Goals
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
+from addtree.support.numbers import as_float, is_number, scalar
 
 
 @dataclass(frozen=True)

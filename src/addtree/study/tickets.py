@@ -20,9 +20,9 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from addtree._numbers import is_whole
 from addtree._optuna.trials import LOST, published
 from addtree.study.heartbeats import Watch, is_old
+from addtree.support.numbers import is_whole
 
 ERROR = "addtree:error"  # user attribute of a failed trial that tells why it failed
 _OWNER = "addtree:owner"  # system attribute that identifies who created a ticket or, once it is claimed, its worker

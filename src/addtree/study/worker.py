@@ -13,15 +13,15 @@ from functools import partial
 import optuna
 from optuna.trial import TrialState
 
-from addtree._evaluation import located
-from addtree._goals import Goals
-from addtree._interrupts import Interrupt
 from addtree.errors import ObjectiveError
+from addtree.evaluation.outcome import located
+from addtree.run.goals import Goals
 from addtree.study.goals import objective_values, store_constraints
 from addtree.study.heartbeats import HeartbeatSettings, Watch, beating
 from addtree.study.storage import is_unavailable
 from addtree.study.task import Task
 from addtree.study.tickets import ERROR, any_claimed, claim, release, release_abandoned
+from addtree.support.interrupts import Interrupt
 
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE = 0.2  # seconds before the second attempt to claim a trial while other workers run the last ones

@@ -12,7 +12,7 @@ that is newer than this addtree is refused with a clear error.
                "stds" by name instead of "value" and "std"; "models", one for each value, instead of "model";
                "history", the configurations and values of earlier tasks that are used
 
-A file may be damaged or hostile. `read` limits its size and checks every field (see `_save_schema`) before anything is
+A file may be damaged or hostile. `read` limits its size and checks every field (see `save_schema`) before anything is
 built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
 learned again from the trials, so a damaged model is left out with a warning.
 """
@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 
-from addtree import _save_schema
-from addtree._files import write_text
-from addtree._goals import VALUE
-from addtree._numbers import is_whole
 from addtree.errors import SaveFileError
+from addtree.run import save_schema
+from addtree.run.goals import VALUE
 from addtree.space.space import Space
+from addtree.support.files import write_text
+from addtree.support.numbers import is_whole
 
 _log = logging.getLogger("addtree")
 
@@ -116,11 +116,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             version += 1
     if not is_whole(version) or version != VERSION:
         raise SaveFileError(
-            f"{name} has version {_save_schema.shown(version)}, this addtree reads versions 1 to {VERSION}; "
+            f"{name} has version {save_schema.shown(version)}, this addtree reads versions 1 to {VERSION}; "
             "upgrade addtree to read it"
         )
     with refusing_damage(path):
-        _save_schema.check(state)
+        save_schema.check(state)
     return dict(state)
 
 
@@ -152,7 +152,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         repeated = next(key for key, count in counts.items() if count > 1)
-        raise ValueError(f"the key {_save_schema.shown(repeated)} occurs twice in one object")
+        raise ValueError(f"the key {save_schema.shown(repeated)} occurs twice in one object")
     return found
 
 

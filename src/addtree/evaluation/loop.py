@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from addtree._evaluation import Catch, Outcome
-from addtree._interrupts import Interrupt, interrupt_on
-from addtree._numbers import as_float, is_number, is_whole
-from addtree._progress import Show, shown
-from addtree._workers import Evaluator, InThisProcess, WorkerPool
 from addtree.errors import NoSuccessError, OptionError, TrialError
+from addtree.evaluation.outcome import Catch, Outcome
+from addtree.evaluation.progress import Show, shown
+from addtree.evaluation.workers import Evaluator, InThisProcess, WorkerPool
 from addtree.optimizer import Optimizer
+from addtree.support.interrupts import Interrupt, interrupt_on
+from addtree.support.numbers import as_float, is_number, is_whole
 from addtree.trials import Trial
 
 _log = logging.getLogger("addtree")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from addtree._files import replaced, write_text
+from addtree.support.files import replaced, write_text
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):

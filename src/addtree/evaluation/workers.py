@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-from addtree._evaluation import Catch, Outcome, described, evaluate, failure
-from addtree._interrupts import Interrupt
-from addtree._processes import end_with_parent, one_thread_each
 from addtree.errors import OptionError, WorkerError
+from addtree.evaluation.outcome import Catch, Outcome, described, evaluate, failure
+from addtree.support.interrupts import Interrupt
+from addtree.support.processes import end_with_parent, one_thread_each
 from addtree.trials import Trial
 
 _READY = b"ready"  # What a worker sends when it has loaded the objective.

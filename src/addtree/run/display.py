@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from addtree._goals import VALUE
 from addtree.errors import AddTreeError, DependencyError
-from addtree.trials import Trial
+from addtree.run.goals import VALUE
+from addtree.run.trials import Trial
 
 if TYPE_CHECKING:
     from addtree.optimizer import Optimizer

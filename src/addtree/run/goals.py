@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from addtree._numbers import as_float, is_flag, is_number
 from addtree._types import Array
 from addtree.errors import OptionError, TrialError
+from addtree.support.numbers import as_float, is_flag, is_number
 
 VALUE = "value"
 """The name of the objective of a run without names."""

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import addtree as at
-from addtree import _display
+from addtree.run import display
 from tests.test_optimizer import SPACE, objective
 
 HOSTILE = at.Space({"<script>alert(1)</script>": at.Categorical(["<b>&", "[/INST]"]), "x": at.Real(0, 1)})
@@ -105,7 +105,7 @@ def test_no_column_of_a_table_replaces_another():
     told = {"error": 1.0, "state": 2.0, "duration": 3.0, "speed": 4.0}
     optimizer = at.Optimizer(space, seed=0, objectives=dict.fromkeys(told, "min"))
     config = optimizer.tell(optimizer.ask(), told).config
-    row = _display.dataframe(optimizer.trials).iloc[0].to_dict()
+    row = display.dataframe(optimizer.trials).iloc[0].to_dict()
     assert [row[name] for name in ("error", "values_state", "duration", "speed")] == [1.0, 2.0, 3.0, 4.0]
     assert (row["state"], row["failure"], row["trial_duration"]) == ("done", None, None)
     assert [row[name] for name in ("value", "params_value", "params_error", "params_speed")] == list(config.values())
@@ -134,7 +134,7 @@ def test_without_a_package_the_error_says_what_to_install(package, method, messa
 
 # ---------------------------------------------------------------------- the notebook
 
-NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebook.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook.ipynb"
 
 
 def test_the_notebook_runs_and_shows_what_it_should():

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import addtree as at
-from addtree import _save_format, _save_schema
 from addtree.errors import OptionError, SaveFileError, TrialError
 from addtree.optimizer import Optimizer, Settings
+from addtree.run import save_format, save_schema
 from addtree.search.policy import Policy
 from addtree.trials import Evaluation
 from tests.test_optimizer import PAPER, SETTINGS, SPACE, objective, run, says
 
-SAVES = Path(__file__).with_name("data") / "saves"
+SAVES = Path(__file__).parents[1] / "data" / "saves"
 
 
-@pytest.mark.parametrize("version", range(1, _save_format.VERSION + 1))
+@pytest.mark.parametrize("version", range(1, save_format.VERSION + 1))
 def test_a_file_of_every_past_version_is_read(version, tmp_path):
     optimizer = Optimizer.load(SAVES / f"version-{version}.json")
     states = [trial.state for trial in optimizer.trials]
@@ -28,11 +28,11 @@ def test_a_file_of_every_past_version_is_read(version, tmp_path):
     pending = optimizer.trials[8]
     config = optimizer.ask().config  # as the optimizer that was saved went on
     assert config["model"] == "b"
-    if version == _save_format.VERSION:
+    if version == save_format.VERSION:
         assert config["x"] == pytest.approx(0.14432, abs=0.01)
     assert optimizer.tell(pending, 0.5).id == 8
     optimizer.save(tmp_path / "run.json")
-    assert json.loads((tmp_path / "run.json").read_text())["version"] == _save_format.VERSION
+    assert json.loads((tmp_path / "run.json").read_text())["version"] == save_format.VERSION
 
 
 def test_duration_error_and_forgotten_trials_are_saved(tmp_path):
@@ -53,7 +53,7 @@ def test_duration_error_and_forgotten_trials_are_saved(tmp_path):
 
 
 def test_the_fixture_of_this_version_has_every_field():
-    optimizer = Optimizer.load(SAVES / f"version-{_save_format.VERSION}.json")
+    optimizer = Optimizer.load(SAVES / f"version-{save_format.VERSION}.json")
     failed = optimizer.trials[4]
     assert (failed.duration, failed.error) == (0.25, "ValueError: no convergence (train.py, line 3, in objective)")
     assert "no convergence" in failed.traceback
@@ -151,7 +151,7 @@ def test_a_save_replaces_the_last_and_leaves_nothing_else(tmp_path):
         optimizer.save(str(tmp_path / "run.json"))
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
     state = json.loads((tmp_path / "run.json").read_text())
-    assert (state["version"], len(state["trials"])) == (_save_format.VERSION, 2)
+    assert (state["version"], len(state["trials"])) == (save_format.VERSION, 2)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def refused(path, *words):
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("key", _save_schema.STATE_FIELDS)
+@pytest.mark.parametrize("key", save_schema.STATE_FIELDS)
 def test_a_save_file_without_a_part_is_damaged(saved, key):
     state = json.loads(saved.read_text())
     del state[key]
@@ -186,7 +186,7 @@ def test_a_save_file_without_a_part_is_damaged(saved, key):
     refused(saved, f"{key}: it is missing")
 
 
-@pytest.mark.parametrize("version", range(1, _save_format.VERSION + 1))
+@pytest.mark.parametrize("version", range(1, save_format.VERSION + 1))
 @pytest.mark.parametrize("trials", [3, [3], ["x"], [[]]])
 def test_a_save_file_of_any_version_with_damaged_trials_is_refused(tmp_path, version, trials):
     path = tmp_path / "run.json"
@@ -359,7 +359,7 @@ def test_a_key_that_occurs_twice_is_damage(saved):
 
 
 def test_files_that_are_too_large_are_not_read(saved):
-    for content in (b" " * (_save_format.MAX_BYTES + 1), b"[" + b"," * _save_format.MAX_VALUES):
+    for content in (b" " * (save_format.MAX_BYTES + 1), b"[" + b"," * save_format.MAX_VALUES):
         saved.write_bytes(content)
         with pytest.raises(SaveFileError, match=r"is too large: a save file has at most"):
             Optimizer.load(saved)
@@ -374,7 +374,7 @@ def test_an_endless_file_is_not_read_to_its_end():
 def test_a_state_that_could_not_be_read_again_is_not_written(saved):
     before = saved.read_bytes()
     with pytest.raises(SaveFileError, match=r"is not written: the run is too large"):
-        _save_format.write(saved, {"told": [0] * _save_format.MAX_VALUES})
+        save_format.write(saved, {"told": [0] * save_format.MAX_VALUES})
     assert saved.read_bytes() == before
 
 

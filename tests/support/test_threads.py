@@ -15,8 +15,8 @@ import pytest
 
 import addtree as at
 from addtree import report
-from addtree._threads import BlasLibrary, Lock, ThreadLimit, control_of, find_libraries, one_blas_thread
 from addtree.optimizer import Optimizer
+from addtree.support.threads import BlasLibrary, Lock, ThreadLimit, control_of, find_libraries, one_blas_thread
 from tests.test_optimizer import SPACE, objective, run
 
 LIBRARIES = find_libraries()

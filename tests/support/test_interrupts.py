@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from addtree._interrupts import Interrupt, interrupt_on
+from addtree.support.interrupts import Interrupt, interrupt_on
 
 
 def test_an_interrupt_waits_until_the_objective_runs() -> None:

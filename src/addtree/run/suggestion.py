@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from addtree._goals import Goals
-from addtree._models import Learning, Models
-from addtree._numbers import is_whole
-from addtree._prediction import leveled
 from addtree._types import Array, Mask
 from addtree.errors import OptionError
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
+from addtree.run.goals import Goals
+from addtree.run.models import Learning, Models
+from addtree.run.prediction import leveled
+from addtree.run.trials import TrialLog
 from addtree.search.candidates import Observed, candidates
 from addtree.search.cost import cost_criterion, fit_cost
 from addtree.search.criterion import plus
@@ -25,7 +25,7 @@ from addtree.search.multiobjective import Posteriors
 from addtree.search.policy import Policy, suggest, suggest_again
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
-from addtree.trials import TrialLog
+from addtree.support.numbers import is_whole
 
 _MAX_DESIGN = 100_000  # Rows times columns of the largest initial design, which takes about a second.
 _SMALL_DESIGN = 100  # An initial design of this many rows is allowed on every space.

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from addtree._processes import THREAD_VARIABLES, one_thread_each, worker_pool
+from addtree.support.processes import THREAD_VARIABLES, one_thread_each, worker_pool
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from addtree import _display
-from addtree._goals import Bounds, Noise
-from addtree._run import Callback, Objective, RunOptions, run
 from addtree._types import Config
 from addtree.errors import OptionError
+from addtree.evaluation.loop import Callback, Objective, RunOptions, run
 from addtree.optimizer import Optimizer
+from addtree.run import display
+from addtree.run.goals import Bounds, Noise
 from addtree.space.space import Space, check_space
 from addtree.trials import Trial
 
@@ -62,14 +62,14 @@ class Result:
 
     def to_dataframe(self) -> Any:
         """The trials as a table of pandas: one row per trial, one column per parameter; it needs pandas."""
-        return _display.dataframe(self.trials)
+        return display.dataframe(self.trials)
 
     def plot(self) -> Any:
         """The values by trial and the best so far, or the front of several objectives, as a Plotly figure.
 
         It needs `pip install 'addtree[cli]'`.
         """
-        return _display.figure(self.optimizer)
+        return display.figure(self.optimizer)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "addtree") -> None:
         """Write an HTML page that shows what was found and what was learned; it needs `pip install 'addtree[cli]'`."""
@@ -79,10 +79,10 @@ class Result:
         write_page(path, build_for(run.goals, run.space, self.trials, title=title, history=run.history))
 
     def __repr__(self) -> str:
-        return _display.text("Result", self.optimizer, self.message)
+        return display.text("Result", self.optimizer, self.message)
 
     def _repr_html_(self) -> str:
-        return _display.html("Result", self.optimizer, self.message)
+        return display.html("Result", self.optimizer, self.message)
 
 
 def minimize(

@@ -100,7 +100,7 @@ def test_a_failed_trial_names_file_and_line_and_keeps_its_traceback():
     assert failed.error.endswith(f"({__file__}, line {line}, in broken)")
     assert failed.traceback.startswith("Traceback")
     assert "RuntimeError: out of memory" in failed.traceback
-    assert "_evaluation.py" not in failed.traceback
+    assert "outcome.py" not in failed.traceback
     assert failed.duration >= 0
 
 

@@ -24,9 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from addtree._goals import Goals
-from addtree._numbers import as_float, is_number, is_whole
-from addtree._threads import one_blas_thread
 from addtree._types import Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.kernel import Kernel
@@ -34,10 +31,13 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.model.transfer import EarlierTasks, TransferSettings
+from addtree.run.goals import Goals
+from addtree.run.trials import Trial
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
-from addtree.trials import Trial
+from addtree.support.numbers import as_float, is_number, is_whole
+from addtree.support.threads import one_blas_thread
 
 _log = logging.getLogger("addtree")
 
@@ -72,7 +72,7 @@ class Task:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Task:
-        """The task that `to_dict` described, in a form that `_save_schema` has checked."""
+        """The task that `to_dict` described, in a form that `save_schema` has checked."""
         return cls(tuple(form["configs"]), tuple(map(float, form["values"])))
 
 

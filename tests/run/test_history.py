@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from addtree import Categorical, Choice, Integer, Optimizer, OptionError, Real, Space, minimize
-from addtree._history import MAX_TRIALS, Task, adapt, read_history
+from addtree.run.history import MAX_TRIALS, Task, adapt, read_history
 
 SPACE = Space(
     x=Real(0, 1), n=Integer(1, 9), model=Choice(a=Space(y=Real(-1, 1)), b=Space(z=Categorical(["u", "v"])), c=Space())

@@ -2,7 +2,7 @@
 
 `check` runs before anything is built from a file. It covers what can be said without the space; whether the trials fit
 the space is checked when the optimizer is built. To add a field, add a line to one of the tables, and raise the version
-of the format (see `_save_format`).
+of the format (see `save_format`).
 
 Every field is required, and no other field is allowed. A newer addtree writes a newer version, so an unknown field in a
 known version is damage. If it were ignored, the next save would lose it silently.
@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from addtree._goals import VALUE
-from addtree._numbers import as_float, is_number, is_whole
+from addtree.run.goals import VALUE
+from addtree.support.numbers import as_float, is_number, is_whole
 
 MAX_COUNT = 10**15
 """No run asks more often than this."""

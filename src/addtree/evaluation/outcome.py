@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from addtree._numbers import as_float, is_number, scalar
+from addtree.support.numbers import as_float, is_number, scalar
 from addtree.trials import Evaluation
 
 Catch = tuple[type[BaseException], ...]
@@ -24,7 +24,8 @@ _LIBRARIES = (  # Folders of code that is not the user's, and the file name of g
     *(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<string>",
 )
-_OURS = ("<frozen", os.path.dirname(os.path.abspath(__file__)) + os.sep)  # Code that calls the user's.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = ("<frozen", _PACKAGE + os.sep)  # Code that calls the user's.
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from addtree._goals import Goals
-from addtree._prediction import conditioned
-from addtree._settings import Settings
 from addtree._types import Array, Mask
 from addtree.model.fit import FitSettings
 from addtree.model.kernel import Kernel
@@ -19,6 +16,9 @@ from addtree.model.specification import Specification
 from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
 from addtree.model.transfer import EarlierTasks
+from addtree.run.goals import Goals
+from addtree.run.prediction import conditioned
+from addtree.run.settings import Settings
 from addtree.search.multiobjective import Posteriors
 from addtree.space.encoding import Encoding
 
