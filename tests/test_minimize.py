@@ -127,6 +127,10 @@ def test_an_interrupt_returns_the_result_so_far():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_one_trial_is_called_one_trial():
+    assert repr(at.minimize(objective, SPACE, 1, seed=0)).startswith("<Result: 1 trial done; best value")
+
+
 def test_after_the_timeout_no_trial_starts():
     def slow(config):
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""What counts as a number when a user gives one."""
+"""What counts as a number when a user gives one, and how a count is written."""
 
 from __future__ import annotations
 
@@ -40,3 +40,12 @@ def as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def plural(n: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "trial"), plural(12, "trial")
+    ('1 trial', '12 trials')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

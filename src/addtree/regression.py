@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from addtree._numbers import plural
 from addtree._threads import one_blas_thread
 from addtree._types import Array, Config
 from addtree.errors import AddTreeError, ConfigError, OptionError
@@ -195,7 +196,9 @@ class AddTreeGP:
         values = _values(configs, y)
         errors = np.zeros(len(values)) if std is None else np.asarray(std, dtype=float)
         if errors.shape != values.shape or not np.all((errors >= 0) & np.isfinite(errors)):
-            raise ConfigError(f"std={std!r} must hold a finite number of zero or more for each of {len(values)} values")
+            raise ConfigError(
+                f"std={std!r} must hold a finite number of zero or more for each of {plural(len(values), 'value')}"
+            )
         return Observations(self._encoding.encode(configs), values, errors)
 
     @property
@@ -249,7 +252,8 @@ def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"y must be a list of numbers ({error}); give one for each configuration") from None
     if values.shape != (len(configs),):
-        raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
+        need = f"{plural(len(configs), 'configuration')} need{'s' if len(configs) == 1 else ''}"
+        raise ConfigError(f"{need} as many values, got shape {values.shape}")
     if not len(values) or not np.all(np.isfinite(values)):
         raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
     return values

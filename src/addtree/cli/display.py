@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from addtree._numbers import plural
 from addtree._optuna.trials import published
 from addtree.study.studies import Progress
 
@@ -77,7 +78,7 @@ def print_untold(waiting: Mapping[str, Sequence[FrozenTrial]]) -> None:
 def print_summary(study: str, p: Progress) -> None:
     """Print the result of a run."""
     lost = f", {p.lost} interrupted and run again" if p.lost else ""
-    print(f"{study}: {p.finished} trials finished ({p.failed} failed{lost})")
+    print(f"{study}: {plural(p.finished, 'trial')} finished ({p.failed} failed{lost})")
     if p.error is not None:
         print(f"the last failure: {p.error}")
     if p.best is not None:
