@@ -7,6 +7,8 @@ import inspect
 import json
 import pickle
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,7 @@ def test_suggested_configurations_belong_to_the_space() -> None:
     assert seen == {("a", None), (2, "yes"), (2, "no")}
 
 
-@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), np.array([[3.0]])])
+@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), np.array([[3.0]]), Decimal(3), Fraction(3)])
 def test_numbers_of_every_type_are_values(value: Any) -> None:
     result = evaluate(value)
     assert result == 3.0

@@ -18,7 +18,7 @@ import optuna
 
 from addtree._evaluation import defined, located, place_of
 from addtree._goals import Goals, checked_flag
-from addtree._numbers import as_float, is_number, scalar
+from addtree._numbers import read_number, scalar
 from addtree._optuna.initial import read_initial_configs
 from addtree._types import Config
 from addtree.errors import ConfigError, ObjectiveError, OptionError, SpaceError, TaskError
@@ -71,10 +71,9 @@ class Task:
 
     def _number(self, value: Any, returned: Any) -> float:
         """A value that the objective returned as a finite float, or an ObjectiveError."""
-        found = scalar(value)
-        if not is_number(found):
+        number = read_number(scalar(value))
+        if number is None:
             raise ObjectiveError(f"the objective returned {returned!r}{defined(self.objective)}; return a number")
-        number = as_float(found)
         if not math.isfinite(number):
             shown = number if returned is value else returned
             raise ObjectiveError(f"the objective returned {shown!r}{defined(self.objective)}; return a finite number")
