@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree._goals import VALUE, Goals
 from addtree._numbers import is_whole, plural
+from addtree._optuna.codec import check_distinct
 from addtree._optuna.trials import is_feasible
 from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
@@ -39,7 +40,7 @@ _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose object
 
 
 def check_study(name: str, space: Space | None, *, seed: int | None, goals: Goals) -> None:
-    """Raise an OptionError if an argument of `open_study` cannot be stored."""
+    """Raise an OptionError or a SpaceError if an argument of `open_study` cannot be stored."""
     _check_seed(seed)
     for std in goals.noise.values():
         Specification(noise=std)  # raises if the noise is impossible
@@ -47,6 +48,8 @@ def check_study(name: str, space: Space | None, *, seed: int | None, goals: Goal
     for stored in (name, *goals.names, *(space.variables if space is not None else ())):
         _check_text(stored)
     _space_text(space)
+    if space is not None:
+        check_distinct(space)
 
 
 def open_study(
