@@ -102,7 +102,7 @@ def open_study(
 def _set_sampler(study: optuna.Study, seed: int | None, initial: Sequence[Config]) -> None:
     """Give a study the sampler that its attributes describe."""
     # Equal spaces may differ in order; the study keeps the order that it was created with.
-    options = {"noise": _sampler_noise(study), "initial": initial, "cost_aware": _is_cost_aware(study)}
+    options: dict[str, Any] = {"noise": _sampler_noise(study), "initial": initial, "cost_aware": _is_cost_aware(study)}
     study.sampler = AddTreeSampler(space_of(study), seed=seed, **options)
 
 
