@@ -160,8 +160,10 @@ def test_wrong_goals_raise(options, words):
 
 def test_with_several_objectives_there_is_no_single_best():
     optimizer = run(Optimizer(SPACE, seed=0, objectives=TWO), 4)
-    for ask in (lambda: optimizer.best, optimizer.recommend, optimizer.expected_gain):
-        with pytest.raises(AddTreeError, match="best needs one objective, and there are 2; use pareto"):
+    asked = {"best": lambda: optimizer.best}
+    asked |= {r"recommend\(\)": optimizer.recommend, r"expected_gain\(\)": optimizer.expected_gain}
+    for name, ask in asked.items():
+        with pytest.raises(AddTreeError, match=f"^{name} needs one objective, and there are 2; use pareto"):
             ask()
     with pytest.raises(TrialError, match=r"2 objectives and no single value; use trial.values\['f'\]"):
         _ = optimizer.trials[0].value
@@ -313,6 +315,21 @@ def test_constant_and_wild_values_do_no_harm():
     optimizer = told(values, objectives=TWO, constraints={"c": 0.0}, n_initial=1)
     SPACE.validate(optimizer.ask().config)
     assert all(map(math.isfinite, optimizer.hypervolumes()))
+
+
+@pytest.mark.parametrize("size", [1e300, 1.7e308])
+def test_the_hypervolume_of_huge_values_is_infinite_without_a_warning(size):
+    values = [{"f": size * f, "g": size * g} for f, g in ((-1.0, -1.0), (1.0, 1.0), (0.0, 0.0), (0.5, -0.5))]
+    optimizer = told(values, objectives=TWO, n_initial=1)
+    assert optimizer.hypervolumes()[-1] == math.inf
+    SPACE.validate(optimizer.ask().config)
+    assert "3 trials on the front" in repr(optimizer)
+    assert "svg" not in optimizer._repr_html_()
+
+
+def test_a_single_trial_on_the_front():
+    optimizer = told([{"f": 1.0, "g": 1.0}], objectives=TWO)
+    assert repr(optimizer) == "<Optimizer: 1 trial; 1 trial on the front: 0>"
 
 
 # ---------------------------------------------------------------------- minimize

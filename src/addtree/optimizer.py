@@ -254,7 +254,8 @@ class Optimizer:
         """The hypervolume of the front after each trial told, in the units of the values told.
 
         It is the volume of what is dominated by a feasible trial and better than the reference point. By default the
-        reference point is that of the optimizer, or else worse than the present front by a tenth of its range.
+        reference point is that of the optimizer, or else worse than the present front by a tenth of its range. The
+        hypervolume of values near the largest float, such as 1e300, is infinite.
         """
         return self._log.hypervolumes(self.goals.with_reference(reference_point).reference)
 
@@ -277,7 +278,7 @@ class Optimizer:
 
         among  ids of the trials that may be recommended; by default all
         """
-        best, data = self._log.best(among), self._log.data()
+        best, data = self._log.best(among, what="recommend()"), self._log.data()
         if self.goals.noise.get(self.goals.names[0]) == 0 and not data[0].std.any():
             return best
         surrogate = self._model(data).values[0]
@@ -310,7 +311,7 @@ class Optimizer:
         constraints. Stop when it is below what an evaluation is worth to you. A model of few trials is often too sure
         of itself, so wait until the gain stays small for several trials. With several objectives it raises.
         """
-        self._log.best()
+        self._log.best(what="expected_gain()")
         data, suggester, rng = self._log.data(), self._suggester, self._suggester.rng(self._asks + 1)
         observed = Observed(suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
         models, success = self._model(data), suggester.learning.success(self._models, *self._log.outcomes())

@@ -19,6 +19,7 @@ from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space, check_space
+from addtree.support.numbers import plural
 from addtree.support.threads import one_blas_thread
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
@@ -195,7 +196,9 @@ class AddTreeGP:
         values = _values(configs, y)
         errors = np.zeros(len(values)) if std is None else np.asarray(std, dtype=float)
         if errors.shape != values.shape or not np.all((errors >= 0) & np.isfinite(errors)):
-            raise ConfigError(f"std={std!r} must hold a finite number of zero or more for each of {len(values)} values")
+            raise ConfigError(
+                f"std={std!r} must hold a finite number of zero or more for each of {plural(len(values), 'value')}"
+            )
         return Observations(self._encoding.encode(configs), values, errors)
 
     @property
@@ -249,7 +252,8 @@ def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"y must be a list of numbers ({error}); give one for each configuration") from None
     if values.shape != (len(configs),):
-        raise ConfigError(f"{len(configs)} configurations need as many values, got shape {values.shape}")
+        need = f"{plural(len(configs), 'configuration')} need{'s' if len(configs) == 1 else ''}"
+        raise ConfigError(f"{need} as many values, got shape {values.shape}")
     if not len(values) or not np.all(np.isfinite(values)):
         raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
     return values

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree._optuna.codec import Codec, Declared, to_distribution, to_domain
-from addtree.errors import ConfigError
+from addtree._optuna.independent import draw_value
+from addtree.errors import ConfigError, SpaceError
+from addtree.optuna import AddTreeSampler
 
 UNIT = FloatDistribution(0, 1)
 
@@ -32,6 +36,23 @@ UNIT = FloatDistribution(0, 1)
 )
 def test_a_domain_becomes_a_distribution_and_back(domain: Real | Integer | Categorical) -> None:
     assert to_domain(to_distribution(domain)) == domain
+
+
+def test_categories_that_optuna_takes_for_one_are_one() -> None:
+    d = CategoricalDistribution([True, "a", 1, math.nan, 1.0, math.nan])
+    codec = Codec(d)
+    assert codec.domain == Categorical([0, 1, 2])
+    assert [codec.position(choice) for choice in d.choices] == [0, 1, 0, 2, 0, 2]
+    assert [repr(codec.value(k)) for k in range(3)] == ["True", "'a'", "nan"]
+    assert Codec(CategoricalDistribution([1, 1.0])).domain is None
+    assert to_domain(CategoricalDistribution([1, 1.0, "b"])) == Categorical([1, "b"])
+    drawn = {draw_value(CategoricalDistribution([True, 1, "a"]), {0.0: 1}, np.random.default_rng(k)) for k in range(9)}
+    assert drawn == {"a"}
+
+
+def test_a_declared_space_whose_categories_optuna_takes_for_one_is_refused() -> None:
+    with pytest.raises(SpaceError, match="parameter 'c': Optuna takes 1 and True for the same category; use strings"):
+        AddTreeSampler(Space(c=Categorical([1, "a", True])))
 
 
 def test_an_unknown_distribution_is_named() -> None:

@@ -12,6 +12,7 @@ import pytest
 from optuna.trial import TrialState
 
 from addtree.study.storage import storage_at
+from addtree.study.studies import load_study
 from tests.cli.commands import (
     DEFINE_BY_RUN,
     FAST,
@@ -46,9 +47,93 @@ def test_a_seed_decides_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [t.params for t in trials("one")] == [t.params for t in trials("two")]
 
 
-def test_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert addtree("run", write_task(SLOW), "--trials", "1000", "--timeout", "1", monkeypatch=monkeypatch) == 0
+def test_timeout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert addtree("run", write_task(SLOW), "--trials", "1000", "--timeout", "3", monkeypatch=monkeypatch) == 0
     assert 0 < len(finished()) < 100
+    said = "the timeout of 3 s was reached before 1000 trials; the same command continues"
+    assert said in capsys.readouterr().out
+
+
+def test_no_trial_starts_after_a_timeout_that_has_passed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", write_task(FAST), "--trials", "1", "--timeout"]
+    assert addtree(*arguments, "0.001", monkeypatch=monkeypatch) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("task: 0 trials finished")
+    assert "0.001 s was reached before 1 trial;" in said
+    assert addtree(*arguments, "600", monkeypatch=monkeypatch) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("task: 1 trial finished")
+    assert "timeout" not in said
+
+
+def test_the_only_trial_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_task(SPACE + "def objective(config): return 1 / 0\n")
+    assert addtree("run", file, "--trials", "1", monkeypatch=monkeypatch) == 1
+    assert "task: the only trial failed with: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_file_may_maximize_and_look_for_improvement_per_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", write_task(FAST + "maximize = True\ncost_aware = True\n"), "--trials"]
+    assert addtree(*arguments, "4", monkeypatch=monkeypatch) == 0
+    assert addtree(*arguments, "5", "--maximize", monkeypatch=monkeypatch) == 0
+    with storage_at("addtree.db") as storage:
+        study = load_study(storage, "task")
+        assert study.direction == optuna.study.StudyDirection.MAXIMIZE
+        assert study.sampler._settings.cost_aware  # type: ignore[attr-defined]
+    write_task(FAST)
+    assert addtree(*arguments, "6", monkeypatch=monkeypatch) == 4
+    assert "looks for the largest value; add --maximize or `maximize = True`" in capsys.readouterr().err
+    assert addtree(*arguments, "6", "--maximize", monkeypatch=monkeypatch) == 0
+    with storage_at("addtree.db") as storage:
+        study = load_study(storage, "task")
+        assert not study.sampler._settings.cost_aware  # type: ignore[attr-defined]
+
+
+def test_a_file_is_told_which_of_its_options_are_not_read(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write_task(FAST + "seed = 0\nhistory = []\ncallback = print\nimport math as timeout\n")
+    arguments = ["run", file, "--trials", "1"]
+    assert addtree(*arguments, monkeypatch=monkeypatch) == 0
+    (line,) = caplog.messages
+    assert line == (
+        "task.py: not read from this file: `seed` (give --seed S), `history` (give --history STUDY to `addtree run`), "
+        "`callback` (only addtree.minimize has this option); rename what is something else"
+    )
+    caplog.clear()
+    assert addtree(*arguments, "--seed", "0", monkeypatch=monkeypatch) == 0
+    assert "`seed`" not in caplog.text
+    assert "`history`" in caplog.text
+    caplog.clear()
+    assert addtree("suggest", "lab", "--space", file, monkeypatch=monkeypatch) == 0
+    (line,) = caplog.messages
+    assert "`seed`" in line
+    assert "`callback`" not in line
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("run task.py --history wrong", 3),
+        ("run task.py --history wrong --history-storage other.db", 3),
+        ("run task.py --study=", 2),
+        ("run task.py --noise inf", 2),
+        ("suggest lab --space task.py --noise inf", 2),
+        ("suggest x\ny --space named.py --maximize", 2),
+    ],
+)
+@pytest.mark.parametrize("storage", ["new.db", "new.journal"])
+def test_a_refused_command_creates_no_storage(
+    command: str, code: int, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_task(FAST)
+    Path("named.py").write_text(FAST + "objectives = {'f': 'max'}\n")
+    assert addtree(*command.split(" "), "--storage", storage, monkeypatch=monkeypatch) == code
+    assert sorted(path.name for path in Path().iterdir() if path.is_file()) == ["named.py", "task.py"]
 
 
 BAD_FILES = [

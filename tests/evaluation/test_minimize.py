@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -125,6 +127,10 @@ def test_an_interrupt_returns_the_result_so_far():
     assert result.message == "interrupted after 3 trials"
     assert result.best_value == min(t.value for t in result.trials[:3])
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_one_trial_is_called_one_trial():
+    assert repr(at.minimize(objective, SPACE, 1, seed=0)).startswith("<Result: 1 trial done; best value")
 
 
 def test_after_the_timeout_no_trial_starts():
@@ -296,7 +302,7 @@ def test_at_least_one_trial(n):
         at.minimize(objective, SPACE, n_trials=n)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.array, lambda x: np.array([[x]])], ids=repr)
+@pytest.mark.parametrize("kind", [np.float32, np.array, lambda x: np.array([[x]]), Decimal, Fraction], ids=repr)
 def test_numbers_of_numpy_and_arrays_with_one_element_are_values(kind):
     result = at.minimize(lambda c: kind(c["x"]), at.Space(x=at.Real(0, 1)), n_trials=3, seed=0)
     assert all(type(t.value) is float for t in result.trials)

@@ -206,6 +206,15 @@ def test_infeasible_trials_do_not_attract_the_search() -> None:
     assert params_of(by_trial) == params_of(study)
 
 
+def test_categories_that_optuna_takes_for_one_cause_no_repeated_trials() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        flag = trial.suggest_categorical("flag", [True, 1, 1.0, "no"])
+        return float(trial.suggest_categorical("size", [3, 5, 7]) + (flag == "no"))
+
+    params = params_of(optimized(objective, 6, seed=0))
+    assert len({repr(found) for found in params}) == 6
+
+
 def test_pending_trials_are_not_repeated() -> None:
     """As long as no value is told, a finite space gives each of its configurations once."""
     study = optuna.create_study(sampler=AddTreeSampler(seed=0, n_startup_trials=2))

@@ -45,6 +45,21 @@ def test_the_front_is_that_of_the_optimizer() -> None:
     assert errors == sorted(errors)
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_shares_of_the_hypervolume_do_not_depend_on_the_units(size: float) -> None:
+    goals = Goals.read({"error": "min", "speed": "max"}, None, reference_point={"error": 3.0 * size, "speed": 0.0})
+    plain = Goals.read({"error": "min", "speed": "max"}, None, reference_point={"error": 3.0, "speed": 0.0})
+    fronts = []
+    for unit, sought in ((1.0, plain), (size, goals)):
+        run = at.Optimizer(SPACE, seed=0, objectives={"error": "min", "speed": "max"})
+        for config in sample(SPACE, 20, 0):
+            run.tell(config, {name: unit * (1.0 + values(config)[name]) for name in ("error", "speed")})
+        fronts.append(find_front(SPACE, sought, make_records(SPACE, run.trials, sought)))
+    np.testing.assert_allclose(fronts[1].attainment, fronts[0].attainment)
+    expected, found = ([o.share for c in front.choices for o in c.options] for front in fronts)
+    assert found == pytest.approx(expected)
+
+
 def test_the_front_of_an_option_is_that_of_its_trials_alone() -> None:
     run = optimizer()
     records = make_records(SPACE, run.trials, run.goals)

@@ -103,6 +103,14 @@ def test_the_trust_and_the_optima_are_in_words() -> None:
             assert number(option.median) in page.text
 
 
+def test_one_trial_is_called_one_trial() -> None:
+    space = at.Space(x=at.Real(0, 1))
+    trial = Record(0, {"x": 0.5}, "done", {"value": 1.0, "size": 1.0})
+    text = Page(render(build(space, [trial], constraints={"size": 2.0}))).text
+    assert "1trial with a value1keeps the constraint" in text  # without the tags between them
+    assert "1 trials" not in text
+
+
 def test_hostile_names_labels_and_messages_are_text() -> None:
     html = render(hostile_report())
     page = Page(html)

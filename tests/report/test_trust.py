@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 
 import addtree as at
 from addtree.problems import synthetic
 from addtree.report import Limits, Record, build
-from addtree.report.trust import Z_90, CrossValidation, cross_validate
+from addtree.report.trust import Z_90, CrossValidation, cross_validate, rank_correlation
 from tests.report.cases import evaluated, paper_trials
 
 
@@ -100,3 +102,22 @@ def test_two_configurations_are_enough() -> None:
     report = build(at.Space(x=at.Real(0, 1)), [{"config": {"x": i % 2}, "value": float(i)} for i in range(6)])
     assert report.learned is not None
     assert report.learned.trust.n == 6
+
+
+def test_the_rank_correlation_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a, b = rng.integers(0, 6, size=(2, 12)).astype(float)
+        assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
+    assert rank_correlation(a, np.zeros(12)) == 0.0
+
+
+def test_a_report_does_not_import_the_slow_statistics_of_scipy() -> None:
+    code = (
+        "import sys, addtree as at; from addtree.report import build\n"
+        "space = at.Space(x=at.Real(0, 1))\n"
+        "run = at.minimize(lambda config: config['x'], space, 6, seed=0)\n"
+        "assert build(space, run.trials).learned is not None\n"
+        "assert 'scipy.stats' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

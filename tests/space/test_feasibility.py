@@ -167,3 +167,20 @@ def test_a_single_valid_configuration_of_a_finite_space_is_found():
     space = Space({f"i{k}": Integer(0, 9) for k in range(4)}).where("1000 * i0 + 100 * i1 + 10 * i2 + i3 == 7306")
     none = Feasibility(space.encoding, space.node_rules, FeasibilitySettings(draws=1, pool=1, long_rounds=0))
     assert space.encoding.decode(none.pool[0][0]) == {"i0": 7, "i1": 3, "i2": 0, "i3": 6}
+
+
+def test_a_function_sees_the_configurations_of_all_rows_decoded_by_columns(rng):
+    unit, deep = Real(0, 1), Choice({True: Space(a=Real(1e-3, 1, log=True)), 1.5: Space()})
+    space = Space(
+        n=Integer(1, 9, opens={(3, 9): Space(u=Real(0, 1, step=0.1)), (5, 6): Space(v=Integer(2**60, 2**60 + 9))}),
+        m=Choice({"p": Space(c=Integer(3, 3), deep=deep), None: Space(s=Categorical(["l", "h"], ordered=True))}),
+        x=unit,
+    )
+    seen = []
+    encoding = space.where(lambda config: seen.append(config) or True).encoding
+    X = encoding.sample_freely(200, rng)
+    expected = [
+        {name: config[name] for name in space.variables if name in config} for config in map(encoding.decode, X)
+    ]
+    assert encoding.feasibility.valid(X).all()
+    assert list(map(repr, seen)) == list(map(repr, expected))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import pickle
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,10 @@ import numpy as np
 import optuna
 import pytest
 
-from addtree import Categorical, Choice, Integer, Real, Space
+from addtree import Categorical, Choice, Integer, Real, Space, minimize
 from addtree.errors import ObjectiveError, TaskError
 from addtree.run.goals import Goals
-from addtree.study.task import SpaceFile, Task, load_space, load_task, suggest_config
+from addtree.study.task import SpaceFile, Task, about_unread, load_space, load_task, suggest_config
 
 SPACE = Space(
     x=Real(1e-3, 1, log=True),
@@ -81,10 +84,27 @@ def test_a_file_declares_objectives_and_constraints(tmp_path: Path) -> None:
         ("objectives = ['error']", "rename `objectives` if it is something else"),
         ("constraints = {'memory': None}", "rename `constraints` if it is something else"),
         ("noise = 0.1", "rename `noise` if it is something else"),
+        ("maximize = True", "write objectives={name: 'max'}; rename `maximize` if it is something else"),
+        ("maximize = 'yes'", "maximize='yes' must be True or False; rename `maximize`"),
+        ("cost_aware = 1", "cost_aware=1 must be True or False; rename it if it is something else"),
     ):
         file.write_text(text + line + "\n")
         with pytest.raises(TaskError, match=message):
             load_task(file)
+
+
+def test_a_file_sets_each_option_of_minimize_or_is_told_that_it_does_not(tmp_path: Path) -> None:
+    text = "import addtree as at\nspace = at.Space(x=at.Real(0, 1))\ndef objective(config): return 0.0\n"
+    options = set(inspect.signature(minimize).parameters) - {"objective", "space"}
+    read = {"maximize", "objectives", "constraints", "noise", "cost_aware", "initial"}
+    file = tmp_path / "task_with_options.py"
+    file.write_text(text + "".join(f"{name} = 0\n" for name in sorted(options - read)))
+    assert set(load_task(file).unread) == options - read
+    assert about_unread(file, load_task(file).unread)
+    file.write_text(text + "maximize, cost_aware, initial, noise = True, True, [{'x': 0.5}], 0.1\n")
+    for found in (load_task(file), load_space(file)):
+        assert found.goals == Goals.read(None, None, maximize=True, noise=0.1)
+        assert (found.cost_aware, found.initial, found.unread) == (True, ({"x": 0.5},), ())
 
 
 def test_suggested_configurations_belong_to_the_space() -> None:
@@ -99,7 +119,7 @@ def test_suggested_configurations_belong_to_the_space() -> None:
     assert seen == {("a", None), (2, "yes"), (2, "no")}
 
 
-@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), np.array([[3.0]])])
+@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), np.array([[3.0]]), Decimal(3), Fraction(3)])
 def test_numbers_of_every_type_are_values(value: Any) -> None:
     result = evaluate(value)
     assert result == 3.0

@@ -8,9 +8,10 @@ its own, belongs to the space that trials show.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -61,10 +62,34 @@ def to_domain(distribution: BaseDistribution) -> Parameter:
     """
     d = narrow_type(distribution)
     if isinstance(d, CategoricalDistribution):
-        return Categorical(tuple(d.choices))
+        return Categorical(tuple(d.choices[k] for k in first_positions(d)))
     if isinstance(d, IntDistribution):
         return Integer(d.low, d.high, log=d.log, step=None if d.step == 1 else d.step)
     return Real(d.low, d.high, log=d.log, step=d.step)
+
+
+def first_positions(d: CategoricalDistribution) -> Sequence[int]:
+    """The positions of the categories that Optuna tells apart. It stores the first of several that are equal.
+
+    >>> first_positions(CategoricalDistribution(["a", True, 1, 1.0, "b"]))
+    (0, 1, 4)
+    """
+    with suppress(TypeError, ValueError):  # Not all choices can be hashed or compared.
+        if all(choice == choice for choice in d.choices) and len(set(d.choices)) == len(d.choices):
+            return range(len(d.choices))
+    return tuple(k for k, choice in enumerate(d.choices) if d.to_internal_repr(choice) == k)
+
+
+def check_distinct(space: Space) -> None:
+    """Raise a SpaceError if Optuna takes two categories of a space for one."""
+    for name, domain in space.variables.items():
+        known: dict[Any, Any] = {}
+        for label in domain.labels if isinstance(domain, Categorical) else ():
+            if known.setdefault(label, label) is not label:
+                raise SpaceError(
+                    f"parameter {name!r}: Optuna takes {known[label]!r} and {label!r} for the same category; "
+                    "use strings for them"
+                )
 
 
 def restore(domain: Parameter | Choice, value: Any) -> Any:
@@ -84,6 +109,12 @@ class Codec:
 
     distribution: BaseDistribution
 
+    @cached_property
+    def _categories(self) -> Sequence[int]:
+        """The positions of the categories that Optuna tells apart; empty if the distribution is one of numbers."""
+        d = self.distribution
+        return first_positions(d) if isinstance(d, CategoricalDistribution) else ()
+
     @property
     def by_position(self) -> bool:
         """Whether the domain holds the positions of the values rather than the values."""
@@ -97,7 +128,7 @@ class Codec:
         """The number of values; infinite for a continuous range."""
         d = narrow_type(self.distribution)
         if isinstance(d, CategoricalDistribution):
-            return len(d.choices)
+            return len(self._categories)
         if isinstance(d, IntDistribution):
             return (d.high - d.low) // d.step + 1
         return math.inf if d.step is None else round((d.high - d.low) / d.step) + 1
@@ -105,11 +136,11 @@ class Codec:
     @property
     def domain(self) -> Parameter | None:
         """The domain; None if the distribution has a single value, or a range too wide for a domain."""
-        if self.distribution.single():
+        if self.distribution.single() or self.n_values == 1:
             return None
         try:
             if isinstance(self.distribution, CategoricalDistribution):
-                return Categorical(tuple(range(len(self.distribution.choices))))
+                return Categorical(tuple(range(len(self._categories))))
             return Integer(0, int(self.n_values) - 1) if self.by_position else to_domain(self.distribution)
         except SpaceError:
             return None
@@ -119,7 +150,7 @@ class Codec:
         d = narrow_type(self.distribution)
         try:
             if isinstance(d, CategoricalDistribution):
-                return int(d.to_internal_repr(value))
+                return self._categories.index(int(d.to_internal_repr(value)))
             if isinstance(d, IntDistribution):
                 return int((2 * (round(value) - d.low) + d.step) // (2 * d.step))
             steps: float = (value - d.low) / (d.step or 1)
@@ -131,7 +162,7 @@ class Codec:
         """The value at a position."""
         d = narrow_type(self.distribution)
         if isinstance(d, CategoricalDistribution):
-            return d.choices[position]
+            return d.choices[self._categories[position]]
         if isinstance(d, IntDistribution):
             return d.low + position * d.step
         return min(d.low + position * (d.step or 1), d.high)

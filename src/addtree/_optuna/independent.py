@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from addtree._optuna.codec import narrow_type
+from addtree._optuna.codec import first_positions, narrow_type
 from addtree.errors import ConfigError
 
 
@@ -35,8 +35,9 @@ def draw_value(distribution: BaseDistribution, counts: Mapping[float, int], rng:
     """
     d = narrow_type(distribution)
     if isinstance(d, CategoricalDistribution):
-        occurred = np.array([counts.get(float(i), 0) for i in range(len(d.choices))])
-        return d.choices[int(rng.choice(np.flatnonzero(occurred == occurred.min())))]
+        positions = first_positions(d)
+        occurred = np.array([counts.get(float(i), 0) for i in positions])
+        return d.choices[positions[int(rng.choice(np.flatnonzero(occurred == occurred.min())))]]
     u = rng.random()
     if d.log:
         return nearest_value(d, _log_uniform(d, u))

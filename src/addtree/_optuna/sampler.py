@@ -17,6 +17,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._optuna.codec import check_distinct
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
@@ -88,6 +89,8 @@ class AddTreeSampler(BaseSampler):
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
+        if space is not None:
+            check_distinct(space)
         if not (is_whole(n_startup_trials) and n_startup_trials >= 0):
             raise OptionError(f"n_startup_trials={n_startup_trials!r} must be a whole number, zero or more")
         if constraints_func is not None and not callable(constraints_func):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,9 +18,11 @@ from addtree.run.goals import checked_std
 from addtree.study.goals import with_options
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at
-from addtree.study.studies import find_study, load_study, open_study, space_of
-from addtree.study.task import load_space, suggest_config
+from addtree.study.studies import check_study, find_study, load_study, open_study, space_of
+from addtree.study.task import about_unread, load_space, suggest_config
 from addtree.study.tickets import withdraw
+
+_log = logging.getLogger(__name__)
 
 
 def suggest(
@@ -43,12 +46,18 @@ def suggest(
     if file is None and (seed is not None or maximize):
         option = "--maximize" if seed is None else f"--seed {seed}"
         raise OptionError(f"{option} is for a new study; give --space FILE as well, or leave it out")
+    options: dict[str, Any] = {}
+    if space is not None and file is not None:
+        options = {"seed": seed, "goals": with_options(file.goals, maximize=maximize, noise=noise)}
+        check_study(study, file.space, **options)  # what is wrong must not create a storage
+        if unread := [name for name in file.unread if name != "seed" or seed is None]:
+            _log.warning("%s", about_unread(space, unread))
     with storage_at(storage, "write" if file is None else "create") as opened:
         if file is None:
             loaded = load_study(opened, study, noise=noise)
         else:
-            goals = with_options(file.goals, maximize=maximize, noise=noise)
-            loaded = open_study(opened, study, file.space, seed=seed, goals=goals, initial=file.initial)
+            options |= {"initial": file.initial, "cost_aware": file.cost_aware}
+            loaded = open_study(opened, study, file.space, **options)
         declared = space_of(loaded)
         if declared is None:
             raise StudyError(f"study {study!r} has no declared space to suggest from; create one with --space FILE")

@@ -13,6 +13,7 @@ from rich.progress import Progress as ProgressBar
 
 from addtree._optuna.trials import published
 from addtree.study.studies import Progress
+from addtree.support.numbers import plural
 
 _MAX_FRONT = 20  # trials of the front that the summary of a run lists
 _MAX_UNTOLD = 20  # suggestions of a study that `status` lists
@@ -77,7 +78,7 @@ def print_untold(waiting: Mapping[str, Sequence[FrozenTrial]]) -> None:
 def print_summary(study: str, p: Progress) -> None:
     """Print the result of a run."""
     lost = f", {p.lost} interrupted and run again" if p.lost else ""
-    print(f"{study}: {p.finished} trials finished ({p.failed} failed{lost})")
+    print(f"{study}: {plural(p.finished, 'trial')} finished ({p.failed} failed{lost})")
     if p.error is not None:
         print(f"the last failure: {p.error}")
     if p.best is not None:

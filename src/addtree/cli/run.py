@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from addtree.cli.options import (
 from addtree.errors import InterruptedRunError, OptionError
 from addtree.study import supervisor
 from addtree.study.pruners import PRUNERS
+from addtree.support.numbers import plural
 
 
 def run(
@@ -51,6 +53,7 @@ def run(
         raise OptionError("--timeout nan is not a number of seconds")
     earlier = earlier_studies(history, history_storage, storage)
     name = file.stem if study is None else study
+    start = time.monotonic()
     job = supervisor.Job(file, storage, name, trials, workers, timeout, seed, maximize, noise, pruner, earlier)
     try:
         with progress_bar(trials) as on_progress:
@@ -58,3 +61,5 @@ def run(
     except KeyboardInterrupt:
         raise InterruptedRunError("interrupted; the same command continues from here") from None
     print_summary(job.study, result)
+    if timeout is not None and result.finished < trials and time.monotonic() - start >= timeout:
+        print(f"the timeout of {timeout:g} s was reached before {plural(trials, 'trial')}; the same command continues")

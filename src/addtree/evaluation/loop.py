@@ -17,7 +17,7 @@ from addtree.evaluation.progress import Show, shown
 from addtree.evaluation.workers import Evaluator, InThisProcess, WorkerPool
 from addtree.optimizer import Optimizer
 from addtree.support.interrupts import Interrupt, interrupt_on
-from addtree.support.numbers import as_float, is_number, is_whole
+from addtree.support.numbers import as_float, is_number, is_whole, plural
 from addtree.trials import Trial
 
 _log = logging.getLogger("addtree")
@@ -123,18 +123,19 @@ class _Run:
                 while self.evaluator.n_free and (trial := self.next_trial()) is not None:
                     self.evaluator.start(trial)
                 if not self.evaluator.n_running:
-                    return self.stopped or f"{self.n_started} trials done"
+                    return self.stopped or f"{plural(self.n_started, 'trial')} done"
                 for trial, outcome in self.evaluator.collect(interrupt):
                     self.record(trial, outcome)
                 interrupt.check()
         except KeyboardInterrupt:
             ended = sum(trial.state != "pending" for trial in self.optimizer.trials)
-            return f"interrupted after {ended} trials"
+            return f"interrupted after {plural(ended, 'trial')}"
 
     def next_trial(self) -> Trial | None:
         """The trial to start next, or None if the run is to end."""
         if self.deadline is not None and self.stopped is None and time.monotonic() >= self.deadline:
-            self.stopped = f"the timeout of {self.options.timeout} s was reached after {self.n_started} trials"
+            started = plural(self.n_started, "trial")
+            self.stopped = f"the timeout of {self.options.timeout} s was reached after {started}"
         if self.stopped is not None or self.n_started >= self.options.n_trials:
             return None
         self.n_started += 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from addtree.support.numbers import as_float, is_number, scalar
+from addtree.support.numbers import read_number, scalar
 from addtree.trials import Evaluation
 
 Catch = tuple[type[BaseException], ...]
@@ -55,18 +55,14 @@ def evaluate(objective: Callable[[dict[str, Any]], Any], config: dict[str, Any],
     duration = time.perf_counter() - start
     by_name = isinstance(returned, Mapping) and len(returned) > 0
     numbers: dict[Any, Any] = dict(returned) if by_name else {None: returned}
-    numbers = {name: scalar(value) for name, value in numbers.items()}
-    wrong = [name for name, number in numbers.items() if not _is_finite(number)]
+    values = {name: read_number(scalar(value)) for name, value in numbers.items()}
+    finite = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+    wrong = [name for name in values if name not in finite]
     if not wrong:
-        values = {name: as_float(number) for name, number in numbers.items()}
-        return Outcome(values if by_name else values[None], Evaluation(duration))
+        return Outcome(finite if by_name else finite[None], Evaluation(duration))
     what = f"whose {wrong[0]!r}" if by_name else "which"
     shown = _one_line(f"the objective returned {_shown(returned)}, {what} is not a finite number")
     return Outcome(None, Evaluation(duration, f"{shown}{defined(objective)}"), f"returned {type(returned).__name__}")
-
-
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(as_float(value))
 
 
 def failure(error: str, duration: float) -> Outcome:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from addtree._types import Array, Mask
-from addtree.report.format import value
+from addtree.report.format import plural, value
 from addtree.report.records import Record
 from addtree.space.parameters import Integer, Real
 from addtree.space.space import Space
@@ -50,8 +50,9 @@ class FailureRule:
 
     def describe(self, verb: str, past: str) -> str:
         """The rule in words, with the verb of what happens there, and with that of what the trials did."""
+        there = plural(self.tried, "trial")
         return (
-            f"{verb} where {' and '.join(self.conditions)}: {self.failed} of {self.tried} trials there {past}, "
+            f"{verb} where {' and '.join(self.conditions)}: {self.failed} of {there} there {past}, "
             f"{self.elsewhere[0]} of {self.elsewhere[1]} elsewhere"
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from addtree.report.records import Record
+from addtree.support.numbers import plural as plural
 
 _MAX_PLAIN = 1e6  # Numbers from 1 up to this one are written without an exponent.
 
@@ -46,15 +47,6 @@ def probability(share: float, draws: int) -> str:
     if percent < bound:
         return f"under {bound} %"
     return f"over {100 - bound} %" if percent > 100 - bound else f"{percent:.0f} %"
-
-
-def plural(n: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> plural(1, "trial"), plural(12, "trial")
-    ('1 trial', '12 trials')
-    """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def label(value: Any, width: int = 400) -> str:

@@ -21,6 +21,8 @@ from addtree.search.hypervolume import hypervolumes, is_nondominated
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
+_LARGEST = 1e60  # Larger objectives, or smaller ones than 1/1e60, are divided by their size: products would overflow.
+
 MAX_OBJECTIVES = 4
 """With more objectives than this, hypervolumes are left out, because computing them takes too long."""
 
@@ -57,7 +59,7 @@ class Front:
 
     trials        the feasible trials that no other dominates, best first in the first objective
     finished      ids of the trials that have ended, in their order
-    hypervolumes  the hypervolume after each of them; empty if it is not computed
+    hypervolumes  the hypervolume after each of them, up to a factor if values are extreme; empty if not computed
     reference     by name, the reference point of the hypervolumes
     choices       the trade-offs within the options of each choice that has several
     """
@@ -103,19 +105,20 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
     feasible = [trial for trial in trials if is_feasible(goals, trial)]
     losses = _losses(goals, feasible)
     reference = _reference(goals, losses)
+    unit = _units(losses, reference)
     best = _nondominated(goals, feasible)
     finished = [trial for trial in trials if trial.state != "pending"]
     volumes: list[float] = []
     if len(feasible) and reference is not None:
         counted = np.array([is_feasible(goals, trial) for trial in finished])
-        volumes = np.concatenate([[0.0], hypervolumes(losses, reference)])[np.cumsum(counted)].tolist()
+        volumes = np.concatenate([[0.0], hypervolumes(losses / unit, reference / unit)])[np.cumsum(counted)].tolist()
     point = {} if reference is None else zip(goals.objectives, reference.tolist(), strict=True)
     return Front(
         trials=best,
         finished=tuple(trial.id for trial in finished),
         hypervolumes=tuple(volumes),
         reference={objective.name: objective.sign * value for objective, value in point},
-        choices=tuple(_choices(space, goals, trials, best, reference)),
+        choices=tuple(_choices(space, goals, trials, best, None if reference is None else (reference, unit))),
     )
 
 
@@ -139,10 +142,11 @@ def _nondominated(goals: Goals, feasible: Sequence[Record]) -> tuple[Record, ...
 
 
 def _choices(
-    space: Space, goals: Goals, trials: Sequence[Record], front: Sequence[Record], reference: Array | None
+    space: Space, goals: Goals, trials: Sequence[Record], front: Sequence[Record], scale: tuple[Array, Array] | None
 ) -> list[ChoiceFronts]:
+    """The trade-offs within the options; `scale` is the reference point and the units of the hypervolumes."""
     ids = {trial.id for trial in front}
-    whole = 0.0 if reference is None else _volume(goals, front, reference)
+    whole = 0.0 if scale is None else _volume(goals, front, *scale)
     found = []
     for name, domain in space.variables.items():
         if not isinstance(domain, Choice) or len(domain.labels) < 2:
@@ -151,7 +155,7 @@ def _choices(
         for label in domain.labels:
             inside = [trial for trial in trials if name in trial.config and trial.config[name] == label]
             own = _nondominated(goals, [trial for trial in inside if is_feasible(goals, trial)])
-            share = None if reference is None or whole == 0.0 else _volume(goals, own, reference) / whole
+            share = None if scale is None or whole == 0.0 else _volume(goals, own, *scale) / whole
             options.append(OptionFront(label, len(inside), own, sum(trial.id in ids for trial in own), share))
         always = () in space.conditions[name]
         condition = "" if always else condition_text(space.conditions[name], space.variables)
@@ -159,7 +163,13 @@ def _choices(
     return found
 
 
-def _volume(goals: Goals, trials: Sequence[Record], reference: Array) -> float:
+def _volume(goals: Goals, trials: Sequence[Record], reference: Array, unit: Array) -> float:
     """The hypervolume of some trials."""
-    volumes = hypervolumes(_losses(goals, trials), reference)
+    volumes = hypervolumes(_losses(goals, trials) / unit, reference / unit)
     return float(volumes[-1]) if len(volumes) else 0.0
+
+
+def _units(losses: Array, reference: Array | None) -> Array:
+    """By what each objective is divided before hypervolumes are computed (K): 1, or the size of extreme values."""
+    size = np.max(np.abs(losses if reference is None else np.vstack([losses, reference])), axis=0, initial=0.0)
+    return np.where((size > 0.0) & ((size < 1.0 / _LARGEST) | (size > _LARGEST)), size, 1.0)

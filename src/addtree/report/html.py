@@ -123,12 +123,15 @@ def _sections(report: Report, embed: Embed) -> Iterator[Section]:
 
 def _counts(report: Report) -> list[tuple[str, str]]:
     """The numbers of trials in each state that occurs."""
-    states = {"done": "trials with a value", "failed": "failed", "pruned": "pruned", "pending": "running"}
-    counts = [(report.count(state), words) for state, words in states.items()]
+    n_done = report.count("done")
+    counts = [(n_done, "trial with a value" if n_done == 1 else "trials with a value")]
     if report.goals.constraints:
-        kept = "keep the constraints" if len(report.goals.constraints) > 1 else "keep the constraint"
-        counts.insert(1, (sum(map(report.is_feasible, report.trials)), kept))
-    return [(str(n), words) for n, words in counts if n or words == states["done"] or words.startswith("keep")]
+        n_kept = sum(map(report.is_feasible, report.trials))
+        what = "constraints" if len(report.goals.constraints) > 1 else "constraint"
+        counts.append((n_kept, f"{'keeps' if n_kept == 1 else 'keep'} the {what}"))
+    others = {"failed": "failed", "pruned": "pruned", "pending": "running"}
+    counts += [(n, words) for state, words in others.items() if (n := report.count(state))]
+    return [(str(n), words) for n, words in counts]
 
 
 def _best(report: Report) -> str:

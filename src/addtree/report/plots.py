@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 from addtree.report.axes import Axis
 from addtree.report.bars import LABEL_WIDTH, add_share_bars, horizontal, numbered_key, rounded, share_axis
 from addtree.report.effects import Curve, Interaction
-from addtree.report.format import label, number, value
+from addtree.report.format import label, number, plural, value
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
 from addtree.report.summary import Explanation, Report
@@ -296,7 +296,7 @@ def _steps(explanation: Explanation) -> list[tuple[str, float]]:
     kept = {part.name for part in ranked[: _MAX_BARS - other_bars]}
     steps = [(f"{p.name} = {value(p.value, 4)}", p.mean) for p in explanation.contributions if p.name in kept]
     rest = [part.mean for part in explanation.contributions if part.name not in kept]
-    return [*steps, (f"{len(rest)} others", math.fsum(rest))] if rest else steps
+    return [*steps, (plural(len(rest), "other"), math.fsum(rest))] if rest else steps
 
 
 def _add_levels(figure: go.Figure, keys: list[str], levels: list[float]) -> None:

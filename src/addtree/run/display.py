@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from addtree.errors import AddTreeError, DependencyError
 from addtree.run.goals import VALUE
 from addtree.run.trials import Trial
+from addtree.support.numbers import plural
 
 if TYPE_CHECKING:
     from addtree.optimizer import Optimizer
@@ -39,7 +40,7 @@ def html(name: str, optimizer: Optimizer, message: str = "") -> str:
 def _headline(trials: Sequence[Trial], message: str) -> str:
     """The message, or else the number of trials, and how many of them failed or are pending."""
     states = Counter(trial.state for trial in trials)
-    head = message or f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
+    head = message or plural(len(trials), "trial")
     others = [f"{states[state]} {state}" for state in ("failed", "pending") if states[state]]
     return f"{head} ({', '.join(others)})" if others else head
 
@@ -47,7 +48,7 @@ def _headline(trials: Sequence[Trial], message: str) -> str:
 def _best(optimizer: Optimizer) -> str:
     if len(optimizer.goals.objectives) > 1:
         ids = [str(trial.id) for trial in optimizer.pareto]
-        return f"{len(ids)} trials on the front: {', '.join(ids)}" if ids else "no trial on the front yet"
+        return f"{plural(len(ids), 'trial')} on the front: {', '.join(ids)}" if ids else "no trial on the front yet"
     try:
         best = optimizer.best
     except AddTreeError:

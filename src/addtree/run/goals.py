@@ -14,7 +14,7 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.errors import OptionError, TrialError
-from addtree.support.numbers import as_float, is_flag, is_number
+from addtree.support.numbers import as_float, is_flag, is_number, read_number
 
 VALUE = "value"
 """The name of the objective of a run without names."""
@@ -261,28 +261,31 @@ def checked_flag(name: str, value: Any) -> bool:
 
 def checked_value(value: Any) -> float:
     """The value as a float, or a TrialError if it is not a number."""
-    if not is_number(value):
+    number = read_number(value)
+    if number is None:
         raise TrialError(
             f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
-    return as_float(value)
+    return number
 
 
 def checked_cost(cost: Any) -> float | None:
     """The cost of an evaluation as a float, or a TrialError if it cannot be one."""
     if cost is None:
         return None
-    if not is_number(cost) or not 0.0 < as_float(cost) < math.inf:
+    number = read_number(cost)
+    if number is None or not 0.0 < number < math.inf:
         raise TrialError(f"cost={cost!r} must be a finite number above zero, such as seconds, or None")
-    return as_float(cost)
+    return number
 
 
 def checked_std(std: Any) -> float | None:
     """The standard error of a value as a float, or a TrialError if it cannot be one."""
     if std is None:
         return None
-    if not is_number(std) or not 0.0 <= as_float(std) < math.inf:
+    number = read_number(std)
+    if number is None or not 0.0 <= number < math.inf:
         raise TrialError(
             f"std={std!r} must be the standard error of the value, a finite number of zero or more, or None"
         )
-    return as_float(std)
+    return number

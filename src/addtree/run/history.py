@@ -36,7 +36,7 @@ from addtree.run.trials import Trial
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
-from addtree.support.numbers import as_float, is_number, is_whole
+from addtree.support.numbers import as_float, is_number, is_whole, read_number
 from addtree.support.threads import one_blas_thread
 
 _log = logging.getLogger("addtree")
@@ -149,9 +149,10 @@ def _read_pairs(pairs: Any, where: str, maximize: bool) -> Task:
         raise OptionError(f"{where}={pairs!r} is not an earlier study; {remedy}")
     for number, pair in enumerate(pairs):
         is_pair = isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], Mapping)
-        if not is_pair or not (pair[1] is None or is_number(pair[1])):
+        if not is_pair or (pair[1] is not None and read_number(pair[1]) is None):
             raise OptionError(f"{where}[{number}]={pair!r} is not a pair of a configuration and a number; {remedy}")
-    return Task.from_values([dict(config) for config, _ in pairs], [value for _, value in pairs], maximize=maximize)
+    values = [read_number(value) for _, value in pairs]
+    return Task.from_values([dict(config) for config, _ in pairs], values, maximize=maximize)
 
 
 def best_configs(tasks: Sequence[Task]) -> tuple[dict[str, Any], ...]:

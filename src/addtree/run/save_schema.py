@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from addtree.run.goals import VALUE
-from addtree.support.numbers import as_float, is_number, is_whole
+from addtree.support.numbers import as_float, is_number, is_whole, plural
 
 MAX_COUNT = 10**15
 """No run asks more often than this."""
@@ -122,7 +122,8 @@ def check(state: Mapping[str, Any]) -> None:
     for number, task in enumerate(state["history"]):
         check_fields(task, TASK_FIELDS, f"history {number}: ")
         if len(task["configs"]) != len(task["values"]):
-            raise ValueError(f"history {number}: it has {len(task['configs'])} configs, {len(task['values'])} values")
+            sizes = plural(len(task["configs"]), "config"), plural(len(task["values"]), "value")
+            raise ValueError(f"history {number}: it has {', '.join(sizes)}")
     told = [i for i, trial in enumerate(state["trials"]) if trial["state"] in ("done", "failed")]
     if sorted(state["told"]) != told:
         raise ValueError("told: it must list each trial that is done or failed, once")

@@ -17,7 +17,7 @@ from addtree.model.observations import Observations
 from addtree.run.goals import VALUE, Goals, checked_cost
 from addtree.search.hypervolume import hypervolumes, is_nondominated, reference_point
 from addtree.space.encoding import Encoding
-from addtree.support.numbers import is_whole
+from addtree.support.numbers import is_whole, plural
 
 _log = logging.getLogger("addtree")
 
@@ -136,7 +136,8 @@ class Trial:
 
 def near_front(losses: Array) -> Array:
     """A reference point (K) for the hypervolumes of losses (n x K): worse than their front by a tenth of its range."""
-    spread = np.ptp(losses, axis=0)
+    with np.errstate(over="ignore"):
+        spread = np.ptp(losses, axis=0)
     unit = np.where(spread > 0.0, spread, 1.0)
     return reference_point(losses[is_nondominated(losses)], margin=_MARGIN, unit=unit)
 
@@ -291,9 +292,12 @@ class TrialLog:
         """All observations of every objective and constraint, in the order of their names."""
         return tuple(self.observations(name) for name in self._goals.names)
 
-    def best(self, among: Collection[int] | None = None) -> Trial:
-        """The feasible trial with the best value, among those with these ids or all; of several, the first."""
-        name = self._only_objective("best")
+    def best(self, among: Collection[int] | None = None, *, what: str = "best") -> Trial:
+        """The feasible trial with the best value, among those with these ids or all; of several, the first.
+
+        what  what needs it, for the error if there are several objectives
+        """
+        name = self._only_objective(what)
         sign = self._goals.objectives[0].sign
         return min(self.feasible(among), key=lambda trial: sign * trial._values[name])
 
@@ -314,8 +318,8 @@ class TrialLog:
         if not found:
             nearest = min(done, key=lambda trial: self._goals.violation(trial._values))
             raise AddTreeError(
-                f"no trial keeps the constraints yet ({len(done)} have values); ask for more trials, or relax the "
-                f"constraints; trial {nearest.id} comes nearest: {nearest.values!r}"
+                f"no trial keeps the constraints yet ({plural(len(done), 'trial')} with values); ask for more trials, "
+                f"or relax the constraints; trial {nearest.id} comes nearest: {nearest.values!r}"
             )
         return found
 

@@ -93,17 +93,18 @@ class Boxes:
 
 
 def hypervolumes(F: Array, reference: Array) -> Array:
-    """The hypervolume of the first value, of the first two, and so on (n).
+    """The hypervolume of the first value, of the first two, and so on (n); infinite beyond the range of floats.
 
     >>> hypervolumes(np.array([[1.0, 1.0], [0.0, 1.5], [3.0, 3.0]]), np.array([2.0, 2.0])).tolist()
     [1.0, 1.5, 1.5]
     """
     boxes, gains = Boxes.below(reference), np.zeros(len(F))
-    for i, y in enumerate(F):
-        gains[i] = boxes.dominated(y)
-        if gains[i] > 0.0:
-            boxes = boxes.without(y)
-    return np.cumsum(gains)
+    with np.errstate(over="ignore"):
+        for i, y in enumerate(F):
+            gains[i] = boxes.dominated(y)
+            if gains[i] > 0.0:
+                boxes = boxes.without(y)
+        return np.cumsum(gains)
 
 
 def reference_point(front: Array, *, margin: float, unit: Array | float = 1.0) -> Array:
@@ -112,8 +113,10 @@ def reference_point(front: Array, *, margin: float, unit: Array | float = 1.0) -
     unit  what counts as the range of an objective in which all values of the front are equal
     """
     worst = np.max(front, axis=0)
-    span = worst - np.min(front, axis=0)
-    return np.asarray(worst + margin * np.where(span > 0.0, span, unit))
+    with np.errstate(over="ignore"):
+        span = worst - np.min(front, axis=0)
+        point = worst + margin * np.where(span > 0.0, span, unit)
+    return np.asarray(np.minimum(point, np.finfo(float).max))
 
 
 def log_expected_hypervolume_improvement(front: Array, reference: Array) -> Acquisition:

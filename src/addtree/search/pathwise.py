@@ -137,6 +137,8 @@ class SamplePaths:
         value = queries.basis[:, self.kernel.linear] @ self._coefficients
         for t, (frequencies, phases, weights) in self._cosines.items():
             on = np.flatnonzero(queries.active[:, t])
+            if not len(on):
+                continue
             columns, _ = self.kernel.term_features(t)
             value[on] += np.cos(queries.features[np.ix_(on, columns)] @ frequencies + phases) @ weights
         return np.asarray(value)
@@ -152,6 +154,12 @@ class SamplePaths:
         coefficients = self._coefficients[:, draw].T * active[:, kernel.linear]
         read, degrees = kernel.polynomials
         trends = np.flatnonzero(degrees > 0)
+        cosines = []  # Of the terms that are active somewhere: where, the columns they read, and the draws' cosines.
+        for t, (frequencies, phases, weights) in self._cosines.items():
+            on = np.flatnonzero(active[:, t])
+            if len(on):
+                own = np.ascontiguousarray(weights[:, draw[on]].T)
+                cosines.append((on, np.ix_(on, kernel.term_features(t)[0]), frequencies, phases, own))
 
         def function(X: Array) -> tuple[Array, Array]:
             cross, _, pull_back = points.value(X)
@@ -159,12 +167,10 @@ class SamplePaths:
             basis, basis_slope = kernel.basis_functions(rows.X)
             value = np.sum(cross * correction, axis=1) + np.sum(coefficients * basis, axis=1)
             by_features = np.zeros_like(rows.features)
-            for t, (frequencies, phases, weights) in self._cosines.items():
-                on = np.flatnonzero(active[:, t])
-                columns, _ = kernel.term_features(t)
-                angle, own = rows.features[np.ix_(on, columns)] @ frequencies + phases, weights[:, draw[on]].T
+            for on, entries, frequencies, phases, own in cosines:
+                angle = rows.features[entries] @ frequencies + phases
                 value[on] += np.einsum("bm,bm->b", np.cos(angle), own)
-                by_features[np.ix_(on, columns)] -= (np.sin(angle) * own) @ frequencies.T
+                by_features[entries] -= (np.sin(angle) * own) @ frequencies.T
             gradient = kernel.by_columns(by_features) + pull_back(correction, np.zeros(len(X)))
             every = np.arange(len(X))[:, None]
             np.add.at(gradient, (every, read[trends]), (coefficients * basis_slope)[:, trends])

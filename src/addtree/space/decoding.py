@@ -13,6 +13,7 @@ import numpy as np
 from addtree._types import Array
 from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical, Integer, Real
+from addtree.support.numbers import MAX_EXACT
 
 
 def decode_column(domain: Any, codes: Array) -> Array:
@@ -28,6 +29,17 @@ def decode_column(domain: Any, codes: Array) -> Array:
     distinct, where = np.unique(codes, return_inverse=True)
     values = [math.nan if math.isnan(code) else domain._decode(code) for code in distinct.tolist()]
     return np.array(values, dtype=float)[where]
+
+
+def decode_list(domain: Any, codes: Array) -> list[Any]:
+    """The values that codes stand for, exactly as single codes have them; no code may be NaN."""
+    if isinstance(domain, (Choice, Categorical)):
+        labels = domain.labels
+        return [labels[int(position)] for position in decode_column(domain, codes).tolist()]
+    if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > MAX_EXACT:
+        return [domain._decode(code) for code in codes.tolist()]
+    numbers = decode_column(domain, codes).tolist()
+    return list(map(int, numbers)) if isinstance(domain, Integer) else numbers
 
 
 def _real(domain: Real, codes: Array) -> Array:

@@ -75,7 +75,8 @@ def check_same_goals(study: optuna.Study, goals: Goals) -> None:
     if here is None and len(study.directions) == len(goals.objectives) == 1 and not goals.constraints:
         kind, remedy = ("smallest", "leave out") if goals.objectives[0].maximize else ("largest", "add")
         raise StudyError(
-            f"study {name!r} looks for the {kind} value; {remedy} --maximize, or give the new study another name"
+            f"study {name!r} looks for the {kind} value; {remedy} --maximize or `maximize = True` in the file, "
+            "or give the new study another name"
         )
     if here is None and len(study.directions) > 1:
         raise StudyError(f"study {name!r} has several objectives without names; give the new study another name")

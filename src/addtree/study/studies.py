@@ -14,6 +14,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from addtree._optuna.codec import check_distinct
 from addtree._optuna.trials import is_feasible
 from addtree._types import Config
 from addtree.errors import OptionError, SpaceError, StudyError
@@ -23,18 +24,32 @@ from addtree.run.goals import VALUE, Goals
 from addtree.space.space import Space
 from addtree.study.goals import check_same_goals, directions, pareto, store_goals, study_goals, with_options
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
-from addtree.support.numbers import is_whole
+from addtree.support.numbers import is_whole, plural
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
 _NOISE = "addtree:noise"  # user attribute of a study: the noise if declared, a number or a dict by name
 _INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
+_COST_AWARE = "addtree:cost_aware"  # user attribute of a study: whether it looks for improvement per second
 _BRANCHES = " │├└─"  # the characters that draw the tree of a space
 _MAX_SHOWN = 3  # lines of a space that the error about another space shows
 _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose objective asks for its parameters itself
 
 
 # ---------------------------------------------------------------------- creating and loading
+
+
+def check_study(name: str, space: Space | None, *, seed: int | None, goals: Goals) -> None:
+    """Raise an OptionError or a SpaceError if an argument of `open_study` cannot be stored."""
+    _check_seed(seed)
+    for std in goals.noise.values():
+        Specification(noise=std)  # raises if the noise is impossible
+    _check_noise_of_objectives(goals)
+    for stored in (name, *goals.names, *(space.variables if space is not None else ())):
+        _check_text(stored)
+    _space_text(space)
+    if space is not None:
+        check_distinct(space)
 
 
 def open_study(
@@ -45,6 +60,7 @@ def open_study(
     seed: int | None = None,
     goals: Goals | None = None,
     initial: Sequence[Config] = (),
+    cost_aware: bool = False,
 ) -> optuna.Study:
     """Load the study of this name, or create it if there is none.
 
@@ -52,19 +68,14 @@ def open_study(
     be stored; nothing is stored in either case. The seed and the noise of an existing study are used unless others are
     given; a study keeps the noise that was given last.
 
-    space    the declared space; None for define-by-run
-    goals    the objectives and constraints, with the noise of repeated evaluations if it is declared; by default the
-             smallest value is sought
-    initial  configurations to evaluate first; those that the study has evaluated already are skipped
+    space       the declared space; None for define-by-run
+    goals       the objectives and constraints, with the noise of repeated evaluations if it is declared; by default the
+                smallest value is sought
+    initial     configurations to evaluate first; those that the study has evaluated already are skipped
+    cost_aware  look for improvement per second of the duration of a trial; the study keeps it
     """
-    _check_seed(seed)
     goals = goals or Goals()
-    for std in goals.noise.values():
-        Specification(noise=std)  # raises if the noise is impossible
-    _check_noise_of_objectives(goals)
-    text = _space_text(space)
-    for stored in (name, *goals.names, *(space.variables if space is not None else ())):
-        _check_text(stored)
+    check_study(name, space, seed=seed, goals=goals)
     study = optuna.create_study(storage=storage, study_name=name, directions=directions(goals), load_if_exists=True)
     _check_has_direction(study)
     attrs = study.user_attrs
@@ -73,7 +84,7 @@ def open_study(
         store_goals(study, goals)
     check_same_goals(study, goals)
     if is_new:
-        study.set_user_attr(_SPACE, text)
+        study.set_user_attr(_SPACE, _space_text(space))
         study.set_user_attr(_SEED, int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
         attrs = study.user_attrs
     _check_same_space(study, space)
@@ -82,10 +93,21 @@ def open_study(
     _store_noise(study, goals.noise)
     if space is not None and initial:
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
-    # Equal spaces may differ in order; the study keeps the order that it was created with.
-    seed = _stored_seed(study) if seed is None else seed
-    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_sampler_noise(study), initial=initial)
+    if cost_aware != _is_cost_aware(study):
+        study.set_user_attr(_COST_AWARE, cost_aware)
+    _set_sampler(study, _stored_seed(study) if seed is None else seed, initial)
     return study
+
+
+def _set_sampler(study: optuna.Study, seed: int | None, initial: Sequence[Config]) -> None:
+    """Give a study the sampler that its attributes describe."""
+    # Equal spaces may differ in order; the study keeps the order that it was created with.
+    options: dict[str, Any] = {"noise": _sampler_noise(study), "initial": initial, "cost_aware": _is_cost_aware(study)}
+    study.sampler = AddTreeSampler(space_of(study), seed=seed, **options)
+
+
+def _is_cost_aware(study: optuna.Study) -> bool:
+    return study.user_attrs.get(_COST_AWARE) is True
 
 
 def study_names(storage: BaseStorage) -> list[str]:
@@ -116,8 +138,7 @@ def load_study(storage: BaseStorage, name: str | None, *, noise: float | None = 
     if noise is not None:
         goals = study_goals(study, ())
         _store_noise(study, with_options(goals, maximize=False, noise=noise).noise)
-    initial, seed = json.loads(study.user_attrs.get(_INITIAL, "[]")), _stored_seed(study)
-    study.sampler = AddTreeSampler(space_of(study), seed=seed, noise=_sampler_noise(study), initial=initial)
+    _set_sampler(study, _stored_seed(study), json.loads(study.user_attrs.get(_INITIAL, "[]")))
     return study
 
 
@@ -243,7 +264,7 @@ def _check_same_space(study: optuna.Study, space: Space | None) -> None:
 
 def _shortened(lines: Sequence[str]) -> str:
     """Return the first lines of a difference as one."""
-    more = f" and {len(lines) - _MAX_SHOWN} more lines" if len(lines) > _MAX_SHOWN else ""
+    more = f" and {plural(len(lines) - _MAX_SHOWN, 'more line')}" if len(lines) > _MAX_SHOWN else ""
     return (" | ".join(lines[:_MAX_SHOWN]) or "nothing in their place") + more
 
 

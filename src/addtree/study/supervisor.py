@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -11,23 +12,27 @@ from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
+from addtree.run.goals import Goals
+from addtree.run.history import Task as EarlierTask
 from addtree.study.goals import with_options
 from addtree.study.history import learn_from, read_task
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
-from addtree.study.studies import Progress, open_study, progress, progress_of
-from addtree.study.task import Task, load_task
+from addtree.study.studies import Progress, check_study, open_study, progress, progress_of
+from addtree.study.task import Task, about_unread, load_task
 from addtree.study.tickets import ERROR, release_abandoned
 from addtree.study.worker import work
 from addtree.support.interrupts import Interrupt, interrupt_on
 from addtree.support.processes import one_thread_each
 
+_log = logging.getLogger(__name__)
 _MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
 _POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes
 _MAX_STARTS = 10  # processes started per worker; more deaths than that are not an accident
@@ -66,6 +71,7 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
 
     on_progress  called after each step
     """
+    deadline = None if job.timeout is None else time.monotonic() + job.timeout
     check_pruner(job.pruner)
     task = load_task(job.file)
     if job.pruner is not None and task.space is not None:
@@ -73,11 +79,12 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
             f"--pruner {job.pruner} cannot prune objective(config), which reports no intermediate values; "
             "write objective(trial) define-by-run, or leave it out"
         )
+    _warn_of_unread(job, task)
+    goals, history = _checked(job, task)  # what is wrong must not create a storage
     with storage_at(job.storage) as storage, interrupt_on(signal.SIGINT, signal.SIGTERM) as interrupt:
-        study = _open(storage, job, task)
+        study = _open(storage, job, task, goals, history)
         release_abandoned(study)
         on_progress(progress(study))
-        deadline = None if job.timeout is None else time.monotonic() + job.timeout
         if job.workers == 1:
             _run_here(job, study, task, deadline, on_progress, interrupt)
         else:
@@ -85,17 +92,31 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
         result = progress(study)
         on_progress(result)
         if _never_succeeds(study.get_trials(deepcopy=False), job.trials):
-            raise NoSuccessError(
-                f"{job.study}: all {result.failed} trials failed, the last with: {result.error}; correct the objective"
-            )
+            n = result.failed
+            told = f"all {n} trials failed, the last with" if n > 1 else "the only trial failed with"
+            raise NoSuccessError(f"{job.study}: {told}: {result.error}; correct the objective")
     return result
 
 
-def _open(storage: BaseStorage, job: Job, task: Task) -> optuna.Study:
-    """Open the study of a job."""
+def _warn_of_unread(job: Job, task: Task) -> None:
+    """Log which options in the file are not read, except for those that the job has from elsewhere."""
+    given = {"seed": job.seed is not None, "timeout": job.timeout is not None, "n_jobs": job.workers > 1}
+    given["history"] = len(job.history) > 0
+    if unread := [name for name in task.unread if not given.get(name)]:
+        _log.warning("%s", about_unread(job.file, unread))
+
+
+def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
+    """The goals and the earlier studies of a job, or an error that says what is wrong with the job."""
     goals = with_options(task.goals, maximize=job.maximize, noise=job.noise)
-    history = [read_task(url, earlier) for url, earlier in job.history]  # a wrong one must not create the study
-    study = open_study(storage, job.study, task.space, seed=job.seed, goals=goals, initial=task.initial)
+    check_study(job.study, task.space, seed=job.seed, goals=goals)
+    return goals, [read_task(url, earlier) for url, earlier in job.history]
+
+
+def _open(storage: BaseStorage, job: Job, task: Task, goals: Goals, history: Sequence[EarlierTask]) -> optuna.Study:
+    """Open the study of a job."""
+    options: dict[str, Any] = {"initial": task.initial, "cost_aware": task.cost_aware}
+    study = open_study(storage, job.study, task.space, seed=job.seed, goals=goals, **options)
     set_pruner(study, job.pruner)
     if history:
         learn_from(study, history)
@@ -197,11 +218,11 @@ def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[AddTreeErr
         succeeded = any(t.state in (TrialState.COMPLETE, TrialState.PRUNED) for t in trials)
         return _never_succeeds(trials, job.trials)
 
+    deadline = None if timeout is None else time.monotonic() + timeout
     try:
         with storage_at(job.storage) as storage, interrupt_on(signal.SIGTERM) as interrupt:
             task = load_task(job.file)
-            study = _open(storage, job, task)
-            deadline = None if timeout is None else time.monotonic() + timeout
+            study = _open(storage, job, task, *_checked(job, task))
             work(study, task, total=job.trials, deadline=deadline, should_stop=should_stop, interrupt=interrupt)
     except KeyboardInterrupt:
         pass

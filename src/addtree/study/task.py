@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,10 @@ from addtree._types import Config
 from addtree.errors import ConfigError, ObjectiveError, OptionError, SpaceError, TaskError
 from addtree.evaluation.outcome import defined, located, place_of
 from addtree.model.specification import Specification
-from addtree.run.goals import Goals
+from addtree.run.goals import Goals, checked_flag
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
-from addtree.support.numbers import as_float, is_number, scalar
+from addtree.support.numbers import read_number, scalar
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,16 @@ class Task:
     space      the declared space, or None
     initial    the configurations to evaluate first
     goals      the declared objectives and constraints, and the noise of repeated evaluations if it is declared
+    cost_aware whether to look for improvement per second
+    unread     the names of options of `minimize` that the file sets and that are not read
     """
 
     objective: Callable[[Any], Any]
     space: Space | None
     initial: tuple[Config, ...] = ()
     goals: Goals = Goals()
+    cost_aware: bool = False
+    unread: tuple[str, ...] = ()
 
     def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> dict[str, float]:
         """Return the objective's values for a trial by name, all of them finite.
@@ -67,10 +71,9 @@ class Task:
 
     def _number(self, value: Any, returned: Any) -> float:
         """A value that the objective returned as a finite float, or an ObjectiveError."""
-        found = scalar(value)
-        if not is_number(found):
+        number = read_number(scalar(value))
+        if number is None:
             raise ObjectiveError(f"the objective returned {returned!r}{defined(self.objective)}; return a number")
-        number = as_float(found)
         if not math.isfinite(number):
             shown = number if returned is value else returned
             raise ObjectiveError(f"the objective returned {shown!r}{defined(self.objective)}; return a finite number")
@@ -84,9 +87,30 @@ class SpaceFile:
     space: Space
     initial: tuple[Config, ...] = ()
     goals: Goals = Goals()
+    cost_aware: bool = False
+    unread: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------------- loading a file
+
+_ELSEWHERE = "only addtree.minimize has this option"
+# Options of `minimize`, and directions as Optuna spells them, that a file cannot set, and what to do instead.
+_NOT_READ = {
+    "seed": "give --seed S",
+    "history": "give --history STUDY to `addtree run`",
+    "direction": "write maximize = True, or leave it out",
+    "directions": "write objectives = {'name': 'min' or 'max'}",
+    **dict.fromkeys(("covariance", "acquisition", "inference", "reference_point", "n_initial"), _ELSEWHERE),
+}
+# The same for how a run goes, which concerns no file that has only a space.
+_NOT_READ_BY_RUN = {
+    "n_trials": "give --trials N",
+    "timeout": "give --timeout S",
+    "n_jobs": "give --workers W",
+    "resume": "the same command continues a study",
+    "progress": "it is always shown",
+    **dict.fromkeys(("trial_timeout", "catch", "callback"), _ELSEWHERE),
+}
 
 
 def load_task(path: Path) -> Task:
@@ -103,14 +127,14 @@ def load_task(path: Path) -> Task:
         )
     if space is not None and not isinstance(space, Space):
         raise TaskError(f"{path}: `space` is {space!r}; make it an addtree.Space")
-    return Task(objective, space, _initial(path, module, space), _goals(path, module))
+    return Task(objective, space, **_declared(path, module, space, {**_NOT_READ, **_NOT_READ_BY_RUN}))
 
 
 def load_space(path: Path) -> SpaceFile:
     """Read a space, and what else its file declares.
 
-    path  a Python file that defines `space` and may define `initial`, `objectives`, `constraints` and `noise`, or a
-          JSON file that `Space.to_dict` describes
+    path  a Python file that defines `space` and may define `initial`, `maximize`, `objectives`, `constraints`, `noise`
+          and `cost_aware`, or a JSON file that `Space.to_dict` describes
     """
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give a Python file with `space`, or a JSON file")
@@ -123,7 +147,24 @@ def load_space(path: Path) -> SpaceFile:
     space = getattr(module, "space", None)
     if not isinstance(space, Space):
         raise TaskError(f"{path} has no `space`; define space = addtree.Space(...)")
-    return SpaceFile(space, _initial(path, module, space), _goals(path, module))
+    return SpaceFile(space, **_declared(path, module, space, _NOT_READ))
+
+
+def about_unread(path: Path, names: Sequence[str]) -> str:
+    """The line that warns of names in a file that are not read."""
+    remedies = {**_NOT_READ, **_NOT_READ_BY_RUN}
+    shown = ", ".join(f"`{name}` ({remedies[name]})" for name in names)
+    return f"{path}: not read from this file: {shown}; rename what is something else"
+
+
+def _declared(path: Path, module: ModuleType, space: Space | None, unread: Collection[str]) -> dict[str, Any]:
+    """What a file declares beside its space and its objective, by the names of the fields of `Task`."""
+    return {
+        "initial": _initial(path, module, space),
+        "goals": _goals(path, module),
+        "cost_aware": _cost_aware(path, module),
+        "unread": tuple(name for name, value in vars(module).items() if name in unread and not inspect.ismodule(value)),
+    }
 
 
 def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Config, ...]:
@@ -134,15 +175,23 @@ def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Confi
         raise TaskError(f"{path}: {error}") from None
 
 
+def _cost_aware(path: Path, module: ModuleType) -> bool:
+    """Return the flag `cost_aware` of a file."""
+    try:
+        return checked_flag("cost_aware", getattr(module, "cost_aware", False))
+    except OptionError as error:
+        raise TaskError(f"{path}: {error}; rename it if it is something else") from None
+
+
 def _goals(path: Path, module: ModuleType) -> Goals:
-    """Return the goals that a file declares by the names `objectives`, `constraints` and `noise`."""
+    """Return the goals that a file declares by the names `maximize`, `objectives`, `constraints` and `noise`."""
     objectives, constraints, noise = (getattr(module, key, None) for key in ("objectives", "constraints", "noise"))
     try:
-        goals = Goals.read(objectives, constraints, noise=noise)
+        goals = Goals.read(objectives, constraints, maximize=getattr(module, "maximize", False), noise=noise)
         for std in goals.noise.values():
             Specification(noise=std)
     except OptionError as error:
-        named = next(key for key in ("noise", "constraints", "objectives") if key in str(error))
+        named = next(key for key in ("maximize", "noise", "constraints", "objectives") if str(error).startswith(key))
         raise TaskError(f"{path}: {error}; rename `{named}` if it is something else") from None
     return goals
 

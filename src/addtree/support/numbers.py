@@ -1,9 +1,10 @@
-"""What counts as a number when a user gives one."""
+"""What counts as a number when a user gives one, and how a count is written."""
 
 from __future__ import annotations
 
 import math
 import numbers
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -40,3 +41,24 @@ def as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def read_number(value: Any) -> float | None:
+    """A number that an evaluation gave, as a float; None if it is not a real number. A Decimal is one.
+
+    >>> from decimal import Decimal
+    >>> read_number(Decimal("1.5")), read_number(2), read_number("1.5")
+    (1.5, 2.0, None)
+    """
+    if isinstance(value, Decimal):
+        return math.nan if value.is_nan() else float(value)
+    return as_float(value) if is_number(value) else None
+
+
+def plural(n: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "trial"), plural(12, "trial")
+    ('1 trial', '12 trials')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
