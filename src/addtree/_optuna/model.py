@@ -122,8 +122,10 @@ class StudyModel:
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
         self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
-        # The complete trials that lack parameters which the space has for them, with their configurations.
-        self._partial: list[tuple[dict[str, Any], FrozenTrial]] = []
+        # Of the complete trials that lack parameters which the space has for them: the values by the parameters, and
+        # the configurations.
+        self._partial: dict[frozenset[tuple[str, float]], set[tuple[float, ...]]] = {}
+        self._partial_configs: set[frozenset[tuple[str, Any]]] = set()
         self._repeats_differ = self._is_noisy  # Whether two of them have the same parameters and different values.
         self._repeats_agree = False  # Whether two of them have the same parameters and values.
         self._has_pruned = False  # Whether a pruned trial was told, and noise was not declared.
@@ -169,10 +171,12 @@ class StudyModel:
         """Record a complete trial that lacks parameters which the space has for it."""
         missing = self.translation.optional & config.keys() - trial.params.keys()
         if missing and trial.state == TrialState.COMPLETE:
-            earlier = [other.values for _, other in self._partial if other.params == trial.params]
-            self._repeats_differ |= any(values != trial.values for values in earlier)
-            self._repeats_agree |= trial.values in earlier
-            self._partial.append((config, trial))
+            codes = {name: d.to_internal_repr(trial.params[name]) for name, d in trial.distributions.items()}
+            earlier, values = self._partial.setdefault(frozenset(codes.items()), set()), tuple(trial.values)
+            self._repeats_differ |= bool(earlier - {values})
+            self._repeats_agree |= values in earlier
+            earlier.add(values)
+            self._partial_configs.add(frozenset(config.items()))
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
@@ -252,7 +256,7 @@ class StudyModel:
             return True
         if not self._partial or self._repeats_differ:
             return False
-        return self._repeats_agree or all(config != known for known, _ in self._partial)
+        return self._repeats_agree or frozenset(config.items()) not in self._partial_configs
 
     def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
         """Whether the code would ask for the parameters of another trial again, and get the same values."""
