@@ -302,7 +302,11 @@ def test_at_least_one_trial(n):
         at.minimize(objective, SPACE, n_trials=n)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.array, lambda x: np.array([[x]]), Decimal, Fraction], ids=repr)
+@pytest.mark.parametrize(
+    "kind",
+    [np.float32, np.array, lambda x: np.array([[x]]), Decimal, Fraction],
+    ids=["float32", "array", "matrix", "Decimal", "Fraction"],
+)
 def test_numbers_of_numpy_and_arrays_with_one_element_are_values(kind):
     result = at.minimize(lambda c: kind(c["x"]), at.Space(x=at.Real(0, 1)), n_trials=3, seed=0)
     assert all(type(t.value) is float for t in result.trials)
