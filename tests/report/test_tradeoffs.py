@@ -174,3 +174,15 @@ def test_a_trial_far_from_the_front_does_not_flatten_the_picture() -> None:
         assert low < 0.0
         assert 1.2 < high < 2.5
     assert all(ranges(1e6))
+
+
+def test_the_fronts_of_options_have_the_axes_of_the_front() -> None:
+    told = [(0.1, 9.0), (0.5, 3.0), (0.9, 1.0), (1.0, 900.0)]  # the last is not on the front of its option
+    configs = [config for config in sample(SPACE, 60, 0) if "x" in config]
+    known = [{"config": c, "value": {"f": f, "g": g}} for c, (f, g) in zip(configs, told, strict=False)]
+    report = build(SPACE, known, objectives={"f": "min", "g": "min"}, limits=QUICK)
+    assert report.front is not None
+    own = front_plots.option_fronts(report, report.front.choices[0], report.goals.objectives)
+    whole = front_plots.front(report)
+    assert whole.layout.yaxis.type == "log"
+    assert (own.layout.xaxis, own.layout.yaxis) == (whole.layout.xaxis, whole.layout.yaxis)

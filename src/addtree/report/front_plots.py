@@ -142,8 +142,8 @@ def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, O
             marker = {"color": colour, "size": 8}
             _add_points(figure, report, option.trials, pair, name=name, marker=marker)
             figure.data[-1].update(legendgroup=name)
-    shown = [trial for option in choice.options for trial in option.trials]
-    _set_axes(figure, shown, pair, focus=report.front.trials if report.front is not None else ())
+    done = [trial for trial in report.trials if trial.state == "done"]  # as in `front`, so that the axes are the same
+    _set_axes(figure, done, pair, focus=report.front.trials if report.front is not None else ())
     figure.update_layout(height=380, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
     return figure
 
