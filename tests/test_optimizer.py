@@ -13,6 +13,7 @@ from addtree.errors import AddTreeError, ConfigError, OptionError, TrialError
 from addtree.optimizer import Optimizer, Settings
 from addtree.problems import synthetic
 from addtree.search.policy import Policy
+from tests.strategies import sample
 
 SPACE = at.Space(
     x=at.Real(0, 1),
@@ -574,16 +575,22 @@ def test_the_design_goes_on_until_it_has_results():
 def test_a_young_run_that_makes_no_progress_returns_to_neglected_branches():
     space = at.Space(c=at.Choice(a=at.Space(x=at.Real(0, 1)), b=at.Space(y=at.Real(0, 1))))
 
-    def visits(patience, n):
+    def value(config):
+        return round(config["x"]) if config["c"] == "a" else 50 + config["y"]
+
+    def visits(patience, n, history=()):
         """How many of n evaluations are in the bad branch, whose values say that it stays bad."""
-        optimizer = Optimizer(space, seed=0, settings=Settings(policy=Policy(patience=patience)))
+        settings = Settings(policy=Policy(patience=patience))
+        optimizer = Optimizer(space, seed=0, settings=settings, history=history)
         for _ in range(n):
             trial = optimizer.ask()
-            optimizer.tell(trial, round(trial.config["x"]) if trial.config["c"] == "a" else 50 + trial.config["y"])
+            optimizer.tell(trial, value(trial.config))
         return sum(trial.config["c"] == "b" for trial in optimizer.trials)
 
     assert visits(4, 30) > visits(10**6, 30)
     assert visits(4, 60) - visits(4, 35) == 3  # later, only the schedule returns to it: at turns 36, 45 and 55
+    earlier = [[(config, value(config)) for config in sample(space, 20, 0)]]
+    assert visits(4, 30, earlier) == visits(10**6, 30, earlier)  # the design of a run with a history explores
 
 
 @pytest.mark.parametrize("seed", [0, 2])
