@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -22,13 +21,14 @@ settings.load_profile("addtree")
 
 
 @pytest.fixture(autouse=True)
-def _restored_logger() -> Iterator[None]:
-    """The command line silences the logger of addtree for its process, which is here that of all tests."""
+def _usual_logger() -> None:
+    """The command line silences the logger of addtree for its process, which is here that of all tests.
+
+    It may also run in a fixture of a whole module, so the logger is reset before each test.
+    """
     logger = logging.getLogger("addtree")
-    level, propagate, handlers = logger.level, logger.propagate, list(logger.handlers)
-    yield
-    logger.setLevel(level)
-    logger.propagate, logger.handlers[:] = propagate, handlers
+    logger.setLevel(logging.NOTSET)
+    logger.propagate, logger.disabled, logger.handlers[:] = True, False, []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
