@@ -100,8 +100,8 @@ class Optimizer:
         design = initial_design(encoding, size, turn_rng(seed, 0))
         policy = replace(settings.policy, acquisition=acquisition)
         per_cost = checked_flag("cost_aware", cost_aware)
-        self._suggester = Suggester(encoding, goals, learning, policy, design, seed, per_cost)
-        self._initial = (*read_initial(encoding, initial), *portfolio)  # those that were not asked yet
+        self._suggester = Suggester(encoding, goals, learning, policy, design, portfolio, seed, per_cost)
+        self._initial = read_initial(encoding, initial)  # those that were not asked yet
         self._log = TrialLog(encoding, goals)
         self._asks = 0
         self._models: Models | None = None

@@ -210,9 +210,9 @@ def test_initial_configurations_come_before_the_portfolio_and_the_design_after_i
     mine = {"x": 0.125, "n": 2, "model": "c"}
     opt = Optimizer(SPACE, seed=0, history=history, initial=[mine], n_initial=8)
     asked = [t.config for t in opt.ask(8)]
-    assert asked[:6] == [mine, *portfolio]
     design = [t.config for t in Optimizer(SPACE, seed=0, n_initial=8).ask(8)]
-    assert asked[6:] == design[:2]  # nothing was told that would make the model better than the design
+    assert asked[:7] == [mine, *portfolio[:4], design[0], portfolio[4]]
+    assert asked[7:] == design[1:2]  # nothing was told that would make the model better than the design
 
 
 def test_some_rows_of_the_design_are_mixed_in():
@@ -223,8 +223,18 @@ def test_some_rows_of_the_design_are_mixed_in():
         trial = opt.ask()
         asked.append(trial.config)
         opt.tell(trial, objective(trial.config))
-    assert [asked.index(config) for config in design[:2]] == [4, 9]
+    assert [asked.index(config) for config in design[:2]] == [5, 10]
     assert not [config for config in design[2:] if config in asked]
+
+
+def test_a_history_that_misleads_leaves_the_start_to_the_design():
+    opt = Optimizer(SPACE, seed=0, history=[[(c, -v) for c, v in pairs(n=60)]])
+    design = [t.config for t in Optimizer(SPACE, seed=0).ask(6)]
+    for _ in range(14):
+        trial = opt.ask()
+        opt.tell(trial, objective(trial.config))
+    asked = [trial.config for trial in opt.trials]
+    assert all(config in asked for config in design)
 
 
 def test_misleading_history_does_not_ruin_a_run():

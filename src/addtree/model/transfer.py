@@ -74,7 +74,7 @@ class TransferSettings:
 
     def mixes_in(self, n: int) -> bool:
         """Whether the row after n rows is one of the initial design."""
-        return n < self.mix_until and n % self.mix_every == self.mix_every - 1
+        return 0 < n < self.mix_until and n % self.mix_every == 0
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from addtree._types import Config
+from addtree._types import Array, Config
 from addtree.errors import ConfigError, OptionError
 from addtree.model.kernel import Kernel
 from addtree.model.observations import Observations
@@ -254,10 +254,6 @@ def learn(
     return EarlierTasks.fit(specification, kernel, observations, settings) if observations else None
 
 
-def portfolio(earlier: EarlierTasks | None, encoding: Encoding) -> tuple[Restriction, ...]:
-    """The configurations to evaluate first."""
-    found = []
-    for row in () if earlier is None else earlier.X[earlier.portfolio()]:
-        with suppress(ConfigError):  # A rule may hold for a configuration, but not for what its codes decode to.
-            found.append(Restriction.of(encoding, encoding.decode(row)))
-    return tuple(found)
+def portfolio(earlier: EarlierTasks | None, encoding: Encoding) -> Array:
+    """The rows to evaluate first."""
+    return encoding.encode([]) if earlier is None else encoding.feasibility.filter(earlier.X[earlier.portfolio()])

@@ -78,7 +78,7 @@ class Known:
         return self.log.taken.union(encoding.keys(self.elsewhere))
 
     def idle(self, policy: Policy) -> int:
-        """The number of trials since the best one, here and elsewhere; 0 if the run is no longer young."""
+        """The number of trials after the best one, those elsewhere included; 0 if the run is no longer young."""
         since = self.log.since_best() if len(self) <= policy.young else None
         return 0 if since is None else since + len(self.elsewhere)
 
@@ -87,8 +87,9 @@ class Known:
 class Suggester:
     """What does not change in a run. Each method returns a suggestion and what was learned on the way to it.
 
-    goals   what the run looks for
-    design  the rows of the initial design
+    goals      what the run looks for
+    design     the rows of the initial design
+    portfolio  rows that were good in earlier tasks, to be evaluated first
     """
 
     encoding: Encoding
@@ -96,6 +97,7 @@ class Suggester:
     learning: Learning
     policy: Policy
     design: Array
+    portfolio: Array
     seed: int
     cost_aware: bool = False
 
@@ -123,10 +125,9 @@ class Suggester:
             return restriction.row, known.models
         success = self.learning.success(known.models, *known.log.outcomes()) if known.log.has_failed else None
         in_design = len(known.log.told) < len(self.design)
-        if self._explores(known, in_design):
-            row = self._design_row(known, restriction, success, rng)
-            if row is not None and self.encoding.keys(row[None])[0] not in taken:
-                return row, known.models
+        row = self._planned_row(known, restriction, success, rng, in_design)
+        if row is not None and self.encoding.keys(row[None])[0] not in taken:
+            return row, known.models
         if success is not None and not known.log.done:
             found = self._search_success(known, restriction, success, rng)
             if found is not None:
@@ -137,16 +138,37 @@ class Suggester:
         found = new_row(self.encoding, taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
-    def _explores(self, known: Known, in_design: bool) -> bool:
-        """Whether the next row is one of the initial design.
+    def _planned_row(
+        self,
+        known: Known,
+        restriction: Restriction | None,
+        success: SuccessModel | None,
+        rng: np.random.Generator,
+        in_design: bool,
+    ) -> Array | None:
+        """A row that is planned and does not need the model of values; None if there is none, or the model is better.
 
-        As long as earlier tasks agree with what was told, most rows come from the model at once. Some of the design are
-        mixed in, because the model of a run that has seen only what was good before does not know what else there is.
+        Without earlier tasks, it is a row of the initial design. With them, the rows of their portfolio come first, and
+        then the model, as long as they agree with what was told. Some of the design are mixed in, because a model that
+        has seen only what was good before does not know what else there is. If they do not agree, all of the design is
+        evaluated: what they proposed tells too little.
         """
-        earlier = self.learning.earlier
-        if earlier is not None and known.log.done and earlier.agrees_with(known.log.data()[0]):
-            return earlier.settings.mixes_in(len(known))
-        return in_design
+        earlier, taken = self.learning.earlier, known.taken(self.encoding)
+        if earlier is not None:
+            agrees = not known.log.done or earlier.agrees_with(known.log.data()[0])
+            mixes_in = earlier.settings.mixes_in(len(known))
+            portfolio, design = self._left(self.portfolio, taken), self._left(self.design, taken)
+            if restriction is None and agrees and len(portfolio) and not mixes_in:
+                return np.asarray(portfolio[0])
+            if agrees and known.log.done:
+                in_design = mixes_in
+            elif restriction is None:
+                in_design = len(design) > 0
+        return self._design_row(known, restriction, success, rng) if in_design else None
+
+    def _left(self, rows: Array, taken: set[bytes]) -> Array:
+        """The rows that are not taken."""
+        return rows[[key not in taken for key in self.encoding.keys(rows)]]
 
     def _search(
         self, turn: int, known: Known, restriction: Restriction | None, success: SuccessModel | None
@@ -159,7 +181,7 @@ class Suggester:
             data, models = self._leveled(models, data, restriction, rng)
         pending = [*known.log.pending_rows(), *known.elsewhere]
         models, failed, bonus = models.conditioned(data, pending), None, None
-        # With earlier tasks, rows of the design are mixed in for the same purpose (see `_explores`).
+        # With earlier tasks, rows of the design are mixed in for the same purpose (see `_planned_row`).
         idle = known.idle(self.policy) if self.learning.earlier is None else 0
         explores = self.policy.explores(turn, idle)
         if success is not None:
@@ -238,8 +260,7 @@ class Suggester:
             return np.asarray(self.design[len(known)])
         left = np.empty((0, self.encoding.n_columns))
         if restriction is None:
-            taken, keys = known.taken(self.encoding), self.encoding.keys(self.design)
-            left = self.design[[key not in taken for key in keys]]
+            left = self._left(self.design, known.taken(self.encoding))
         if not len(left):
             rows = [*known.log.rows, *known.elsewhere]
             X = np.array(rows).reshape(len(rows), self.encoding.n_columns)

@@ -58,7 +58,7 @@ class Policy:
     lower_turn    the turn of a cycle that aims lower; None for never
     local_turn    the turn of a cycle that looks around the best; None for never
     neglected     whether neglected branches have their turns
-    patience      while a run is young, such a turn comes also after each so many trials without progress
+    patience      a young run without progress visits a neglected branch each time that this many trials have passed
     young         a run is young up to this many trials
     aim           how far below the best the lower target is, as a share of (median - best)
     margin        how much worse than the front the reference point of several objectives is, as a share of its range
