@@ -47,6 +47,7 @@ VARIANTS: dict[str, Settings] = {
     "no turns for neglected branches": with_policy(neglected=False),
     "neglected branches only on schedule": with_policy(young=0),
     "neglected branches after 3 trials without progress": with_policy(patience=3),
+    "neglected branches always by the model": with_policy(gaps=False),
     "four initial points": replace(DEFAULT, design=DesignSettings(rows=4)),
     "ten initial points": replace(DEFAULT, design=DesignSettings(rows=10)),
     "24 initial points": replace(DEFAULT, design=DesignSettings(rows=24)),

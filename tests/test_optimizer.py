@@ -593,6 +593,22 @@ def test_a_young_run_that_makes_no_progress_returns_to_neglected_branches():
     assert visits(4, 30, earlier) == visits(10**6, 30, earlier)  # the design of a run with a history explores
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_valley_between_a_flat_and_a_steep_part_is_found(seed):
+    """From values on both sides of the valley, the model is sure that there is none."""
+    forest = at.Space(trees=at.Integer(10, 500, log=True), criterion=at.Categorical(["gini", "entropy"]))
+    svm = at.Space(C=at.Real(1e-3, 1e3, log=True))
+    space = at.Space(lr=at.Real(1e-5, 1e-1, log=True), model=at.Choice(svm=svm, forest=forest))
+
+    def value(config):
+        other = abs(config["C"] - 10) / 10 if config["model"] == "svm" else 0.5 + 10 / config["trees"]
+        return config["lr"] + other
+
+    optimizer = at.Optimizer(space, seed=seed)
+    run(optimizer, 60, value)
+    assert optimizer.best.value < 0.3
+
+
 @pytest.mark.parametrize("seed", [0, 2])
 def test_a_kink_that_looked_like_noise_at_first_is_found_out(seed):
     """A refit that starts from a fit with noise must also look for one without."""

@@ -181,8 +181,7 @@ class Suggester:
             data, models = self._leveled(models, data, restriction, rng)
         pending = [*known.log.pending_rows(), *known.elsewhere]
         models, failed, bonus = models.conditioned(data, pending), None, None
-        # With earlier tasks, rows of the design are mixed in for the same purpose (see `_planned_row`).
-        idle = known.idle(self.policy) if self.learning.earlier is None else 0
+        idle = known.idle(self.policy)
         explores = self.policy.explores(turn, idle)
         if success is not None:
             failed, avoidance = known.log.failed_rows(), self.policy.avoidance

@@ -66,6 +66,12 @@ class Observed:
         """These rows made to agree with the restriction."""
         return X if self.restriction is None else self.restriction.conform(X, rng)
 
+    def admits(self, row: Array) -> bool:
+        """Whether a snapped row is new, keeps all rules, and agrees with the restriction."""
+        is_new = self.encoding.keys(row[None])[0] not in self.taken
+        agrees = self.restriction is None or bool(self.restriction.agrees(row[None])[0])
+        return is_new and agrees and bool(self.encoding.feasibility.valid(row[None])[0])
+
     def has_new(self, X: Array) -> bool:
         """Whether any of these rows, once snapped, is not taken."""
         return not self.taken.issuperset(self.encoding.keys(self.encoding.snap(X)))
@@ -114,6 +120,31 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
     rows = encoding.feasibility.candidates(rows, rng, keep=location, rounds=_ROUNDS)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
+
+
+def in_widest_gap(observed: Observed, node: int) -> Array | None:
+    """The best row of a node with one number in the middle of its widest gap; None if no such row is new and valid.
+
+    A gap lies between two values of the number in that node, or between one of them and an end of the range.
+    """
+    encoding, ranked = observed.encoding, observed.ranked
+    there = ranked[encoding.inside(ranked, node)]
+    if not len(there):
+        return None
+    best, gaps = there[0], []
+    for j in np.flatnonzero(encoding.is_numeric & ~np.isnan(best)):
+        values = np.sort(there[~np.isnan(there[:, j]), j])
+        ends = np.concatenate([[0.0], values, [1.0]])
+        k = int(np.argmax(np.diff(ends)))
+        gaps.append((ends[k + 1] - ends[k], j, 0.5 * (ends[k] + ends[k + 1])))
+    for _, j, middle in sorted(gaps, reverse=True):
+        row = best.copy()
+        row[j] = middle
+        (row,) = encoding.snap(row[None])
+        same_branch = np.array_equal(np.isnan(row), np.isnan(best))  # a number that moves may open or close others
+        if same_branch and observed.admits(row):
+            return np.asarray(row)
+    return None
 
 
 def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:

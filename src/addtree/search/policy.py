@@ -11,6 +11,10 @@ turns. The turn of a suggestion is its number in the run, from 1:
 While a run is young, a neglected branch has a turn also whenever the run has made no progress for some trials. One bad
 value is then all that the model knows of some branches, and it is too sure of it.
 
+Every other turn of a neglected branch ignores the model: it moves one number of the best configuration seen there into
+its widest gap. Otherwise a valley between a flat part and a steep one is not found: the model is sure that there is
+none.
+
 The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
 expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives way to
 top-two Thompson sampling (see `noisy`), which may repeat an evaluation. With several objectives or constraints (see
@@ -30,7 +34,15 @@ from addtree._types import Array
 from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.search.acquisition import ACQUISITIONS, Acquisition, beta, log_expected_improvement, lowest, ucb
-from addtree.search.candidates import CandidateSettings, Observed, candidates, near, neglected_nodes, within_node
+from addtree.search.candidates import (
+    CandidateSettings,
+    Observed,
+    candidates,
+    in_widest_gap,
+    near,
+    neglected_nodes,
+    within_node,
+)
 from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.failures import Avoidance
@@ -47,6 +59,7 @@ class Mode(Enum):
     EVERYWHERE = "everywhere"
     LOCAL = "local"
     NEGLECTED = "neglected branch"
+    GAP = "widest gap of a neglected branch"
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,7 @@ class Policy:
     neglected     whether neglected branches have their turns
     patience      a young run without progress visits a neglected branch each time that this many trials have passed
     young         a run is young up to this many trials
+    gaps          whether every other turn of a neglected branch ignores the model
     aim           how far below the best the lower target is, as a share of (median - best)
     margin        how much worse than the front the reference point of several objectives is, as a share of its range
     avoidance     how failures are avoided
@@ -78,6 +92,7 @@ class Policy:
     neglected: bool = True
     patience: int = 4
     young: int = 30
+    gaps: bool = True
     aim: float = 0.1
     margin: float = 1.0
     avoidance: Avoidance = Avoidance()
@@ -92,6 +107,8 @@ class Policy:
         """The modes of a turn, in the order in which they are tried; see `explores`."""
         if self.acquisition == "logei":
             if self.explores(turn, idle):
+                if self.gaps and self._is_second(turn, idle):
+                    yield Mode.GAP
                 yield Mode.NEGLECTED
             if turn % self.cycle == self.local_turn:
                 yield Mode.LOCAL
@@ -102,8 +119,15 @@ class Policy:
 
         idle  the number of trials since the last progress of a young run; 0 for other runs
         """
-        has_stalled = idle > 0 and idle % self.patience == 0
-        return self.neglected and (has_stalled or _is_triangular(turn))
+        return self.neglected and (self._has_stalled(idle) or _is_triangular(turn))
+
+    def _has_stalled(self, idle: int) -> bool:
+        return idle > 0 and idle % self.patience == 0
+
+    def _is_second(self, turn: int, idle: int) -> bool:
+        """Whether a turn is every other one of those that explore, either while a run stalls or by the schedule."""
+        count = idle // self.patience if self._has_stalled(idle) else (math.isqrt(8 * turn + 1) - 1) // 2
+        return count % 2 == 0
 
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
@@ -165,6 +189,11 @@ def suggest(
     criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn, idle):
+        if mode is Mode.GAP:
+            row = _gap_row(policy, observed, rng) if posteriors.is_single and bonus is None else None
+            if row is not None:
+                return row
+            continue
         rows = _rows_to_score(mode, policy, observed, rng)
         if rows is None:
             continue
@@ -210,6 +239,12 @@ def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.rando
         if observed.has_new(rows):
             return rows
     return None
+
+
+def _gap_row(policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
+    """A row in the widest gap of the most neglected branch; None if there is none."""
+    nodes = neglected_nodes(observed, policy.candidates, rng)
+    return in_widest_gap(observed, nodes[0]) if nodes else None
 
 
 def _decomposed_row(
