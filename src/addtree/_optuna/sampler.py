@@ -59,9 +59,9 @@ class AddTreeSampler(BaseSampler):
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
 
-    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. The trials that other
-    workers run are taken into account. A trial may carry the standard error of its value as the user attribute
-    "addtree:std", or a list of them.
+    A failed trial has no value: it shows where evaluations fail, and such places are avoided. A pruned trial has its
+    last intermediate value. The trials that other workers run are taken into account. A trial may carry the standard
+    error of its value as the user attribute "addtree:std", or a list of them.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
