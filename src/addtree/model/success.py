@@ -2,7 +2,7 @@
 
 symbol  shape   meaning
 t       n       outcomes: 1 for a success, -1 for a failure
-g                the latent function, g ~ GP(0, k), with the gated terms of the kernel of the values
+g               the latent function, g ~ GP(0, k), with the gated terms of the kernel of the values
 b               the mean of the latent function
 μ̃, σ̃²   n       means and variances of the sites
 K       n x n   covariance of g at the rows
@@ -90,9 +90,11 @@ class SuccessSettings:
 
 @dataclass(frozen=True)
 class Sites:
-    """Normal approximations of the factors of the likelihood, by precision 1/σ̃² and by μ̃/σ̃², and its correction.
+    """Normal approximations of the factors of the likelihood.
 
-    log_scale  log of the marginal likelihood without that of observing μ̃ under noise σ̃²
+    precision  1/σ̃²
+    shift      μ̃/σ̃²
+    log_scale  log of the marginal likelihood, minus that of observing μ̃ under noise σ̃²
     """
 
     precision: Array
