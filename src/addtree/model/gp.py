@@ -142,6 +142,13 @@ class Posterior:
         noise, alpha = np.concatenate([self.noise, noise]), factor.solve(_residuals(self.prior_mean, both, values))
         return Posterior(self.kernel, self.hyper, both, values, noise, factor, alpha, cross, self.prior_mean)
 
+    def expect(self, X: Array) -> Posterior:
+        """Condition on rows X that are still being evaluated, each at its present mean."""
+        if not len(X):
+            return self
+        rows = self.kernel.rows(X)
+        return self.condition(rows, self.mean(rows))
+
     def residuals(self) -> Array:
         """z - m at the observations."""
         return _residuals(self.prior_mean, self.rows, self.z)

@@ -261,8 +261,7 @@ class SuccessModel:
 
     def expect(self, X: Array) -> SuccessModel:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        rows = self.posterior.kernel.rows(X)
-        return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
+        return replace(self, posterior=self.posterior.expect(X))
 
     def probability(self, X: Array) -> Array:
         """The probability of success at rows X: E[Φ(b + g)] = Φ((b + m) / √(1 + v)) for g ~ N(m, v)."""

@@ -17,7 +17,6 @@ from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
 from addtree.model.transfer import EarlierTasks
 from addtree.run.goals import Goals
-from addtree.run.prediction import conditioned
 from addtree.run.settings import Settings
 from addtree.search.multiobjective import Posteriors
 from addtree.space.encoding import Encoding
@@ -43,8 +42,8 @@ class Models:
 
     def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
-        values = tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True))
-        return replace(self, values=values)
+        pairs, rows = zip(self.values, data, strict=True), np.array(pending)
+        return replace(self, values=tuple(surrogate.condition_on_new(own).expect(rows) for surrogate, own in pairs))
 
     def give_up(self, n_objectives: int, X: Array) -> Models:
         """The models of the objectives with rows X that fail; those of constraints learn nothing from them."""

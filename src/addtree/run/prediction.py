@@ -11,7 +11,6 @@ limit of that range.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,14 +27,6 @@ from addtree.search.policy import Policy, suggest
 _QUANTILES = ndtri((np.arange(64) + 0.5) / 64)  # Standard normal quantiles that stand for the distribution.
 _STEPS = 256  # Steps of the integral of the gain.
 _TAIL = 8.0  # The integral of the gain begins this many standard deviations below the mean.
-
-
-def conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Array]) -> Surrogate:
-    """A model with the observations told since it was fitted, and with pending rows at their own means."""
-    n = surrogate.n_fitted
-    if len(data) > n:
-        surrogate = surrogate.condition(data[n:])
-    return surrogate.expect(np.array(pending)) if len(pending) else surrogate
 
 
 def leveled(y: Array, inside: Mask) -> Array:

@@ -237,7 +237,7 @@ class Suggester:
     ) -> Array | None:
         """As long as all evaluations failed: the row that is most likely to succeed; None if all are taken."""
         taken, pending = known.taken(self.encoding), [*known.log.pending_rows(), *known.elsewhere]
-        model = success.expect(np.array(pending)) if pending else success
+        model = success.expect(np.array(pending))
         nothing = np.empty((0, self.encoding.n_columns))
         observed = Observed(self.encoding, nothing, np.empty(0), taken, restriction)
         rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)

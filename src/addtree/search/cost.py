@@ -37,7 +37,6 @@ def fit_cost(kernel: Kernel, X: Array, cost: Array, *, last: Surrogate | None = 
 def cost_criterion(surrogate: Surrogate, X: Array, cost: Array) -> Criterion:
     """The negative log cost, up to a constant; `surrogate` was fitted to the first of these costs."""
     data = Observations.exact(X, np.log(cost))
-    if len(data) > surrogate.n_fitted:
-        surrogate = surrogate.condition(data[surrogate.n_fitted :])
+    surrogate = surrogate.condition_on_new(data)
     z = surrogate.transform.forward(data.y)
     return Single(surrogate.posterior, cheapness(surrogate.transform.scale, float(np.min(z)), float(np.max(z))))
