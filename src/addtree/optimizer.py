@@ -315,7 +315,7 @@ class Optimizer:
         data, suggester, rng = self._log.data(), self._suggester, self._suggester.rng(self._asks + 1)
         observed = Observed(suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
         models, success = self._model(data), suggester.learning.success(self._models, *self._log.outcomes())
-        posteriors = models.posteriors(self.goals, ())
+        posteriors = models.posteriors(self.goals)
         return prediction.expected_gain(suggester.policy, models.values[0], posteriors, observed, rng, success)
 
     def _checked_data(self) -> tuple[Observations, ...]:
@@ -327,7 +327,7 @@ class Optimizer:
     def _model(self, data: tuple[Observations, ...]) -> Models:
         """The models of all observations, without pending trials."""
         models = self._suggester.learning.fitted(self._models, data, self._suggester.rng(self._asks + 1))
-        return models.conditioned(data, ())
+        return models.conditioned(data)
 
     def __repr__(self) -> str:
         return display.text("Optimizer", self)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from addtree._types import Array, Mask
+from addtree._types import Array
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
 from addtree.model.surrogate import Surrogate
@@ -27,18 +27,6 @@ from addtree.search.policy import Policy, suggest
 _QUANTILES = ndtri((np.arange(64) + 0.5) / 64)  # Standard normal quantiles that stand for the distribution.
 _STEPS = 256  # Steps of the integral of the gain.
 _TAIL = 8.0  # The integral of the gain begins this many standard deviations below the mean.
-
-
-def leveled(y: Array, inside: Mask) -> Array:
-    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
-
-    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
-    of a bad branch apart. The offset of a branch carries no other information.
-    """
-    if inside.all() or not inside.any():
-        return y
-    gap = float(np.min(y[inside]) - np.min(y[~inside]))
-    return np.where(inside, y, y + gap) if gap > 0.0 else y
 
 
 def predict(surrogate: Surrogate, data: Observations, row: Array, *, observed: bool) -> tuple[float, float]:

@@ -151,7 +151,7 @@ class TrialLog:
     """
 
     def __init__(self, encoding: Encoding, goals: Goals) -> None:
-        self._encoding = encoding
+        self.encoding = encoding
         self._goals = goals
         self._objectives = tuple(objective.name for objective in goals.objectives)
         self.run = os.urandom(8).hex()
@@ -177,7 +177,7 @@ class TrialLog:
     def taken(self) -> set[bytes]:
         """The keys of the rows of all trials."""
         if self._new_rows:
-            self._taken.update(self._encoding.keys(np.array(self._new_rows)))
+            self._taken.update(self.encoding.keys(np.array(self._new_rows)))
             self._new_rows.clear()
         return self._taken
 
@@ -194,14 +194,14 @@ class TrialLog:
         """Whether any trial failed."""
         return len(self.done) < len(self.told)
 
-    def pending_rows(self) -> list[Array]:
+    def pending_rows(self) -> Array:
         """The rows of the trials that have no result yet."""
-        return [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+        return self.rows([i for i, trial in self._trials.items() if trial.state == "pending"])
 
-    @property
-    def rows(self) -> list[Array]:
-        """The rows of all trials, by id."""
-        return list(self._rows.values())
+    def rows(self, ids: Collection[int] | None = None) -> Array:
+        """The rows of the trials with these ids, in this order; by default of all."""
+        ids = self._rows.keys() if ids is None else ids
+        return np.array([self._rows[i] for i in ids]).reshape(len(ids), self.encoding.n_columns)
 
     def expect(self, config: Config) -> Trial:
         """Add a valid configuration as a pending trial."""
@@ -210,7 +210,7 @@ class TrialLog:
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
-        self._rows[trial.id] = row = self._encoding.encode_valid([trial.config])[0]
+        self._rows[trial.id] = row = self.encoding.encode_valid([trial.config])[0]
         self._new_rows.append(row)
         return trial
 
@@ -218,7 +218,7 @@ class TrialLog:
         """Remove a pending trial."""
         del self._trials[trial.id], self._rows[trial.id]
         self.forgotten.add(trial.id)
-        self._taken, self._new_rows = set(), self.rows
+        self._taken, self._new_rows = set(), list(self._rows.values())
 
     def tell(
         self,
@@ -267,21 +267,19 @@ class TrialLog:
         """The first n values told of an objective or constraint (by default all), with its sign."""
         sign, done = self._goals.signs[self._goals.position(name)], self.done[:n]
         if new := self.done[len(self._X) :]:  # What was told never changes.
-            self._X = np.concatenate([self._X, [self._rows[trial.id] for trial in new]])
+            self._X = np.concatenate([self._X, self.rows([trial.id for trial in new])])
         X = self._X[:n]
         y = np.array([sign * trial._values[name] for trial in done])
         return Observations(X, np.clip(y, -_HUGE, _HUGE), np.array([trial._stds.get(name, 0.0) for trial in done]))
 
     def outcomes(self) -> tuple[Array, Mask]:
         """The rows of the trials that were told, in this order, and which of them succeeded."""
-        X = np.array([self._rows[i] for i in self.told]).reshape(len(self.told), self._encoding.n_columns)
-        return X, np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
+        return self.rows(self.told), np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
 
     def costs(self) -> tuple[Array, Array]:
         """The rows of the trials with a value and a cost, in the order they were told, and these costs."""
         known = [trial for trial in self.done if trial.cost is not None]
-        X = np.array([self._rows[trial.id] for trial in known]).reshape(len(known), self._encoding.n_columns)
-        return X, np.array([trial.cost for trial in known], dtype=float)
+        return self.rows([trial.id for trial in known]), np.array([trial.cost for trial in known], dtype=float)
 
     def failed_rows(self) -> Array:
         """The rows of the trials that failed."""
