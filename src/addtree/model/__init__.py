@@ -11,7 +11,7 @@ priors           priors of the hyperparameters
 specification    what a model is asked to be
 observations     rows with their values and standard errors
 fit              learning the hyperparameters
-thinning         choosing observations when there are too many
+thinning         choosing the observations to learn from
 surrogate        all of it as one frozen object
 marginal         averaging over the hyperparameters instead of fitting them
 success          the probability that an evaluation succeeds

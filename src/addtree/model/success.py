@@ -35,6 +35,7 @@ from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.priors import GroupPrior, LogPrior, log_prior
 from addtree.model.terms import KINDS
+from addtree.model.thinning import in_steps
 
 _log = logging.getLogger("addtree")
 
@@ -240,7 +241,7 @@ class SuccessModel:
         that it is seldom learned again: `last`, an earlier model of the same run, only saves work.
         """
         settings = settings or SuccessSettings()
-        n = _fitted_size(len(X), settings)
+        n = in_steps(len(X), settings.growth)
         chosen = _spaced(n, settings.max_rows)
         if last is not None and last.n_fitted == n:
             theta = last.theta
@@ -267,11 +268,6 @@ class SuccessModel:
         """The probability of success at rows X: E[Φ(b + g)] = Φ((b + m) / √(1 + v)) for g ~ N(m, v)."""
         mean, variance = self.posterior.predict(self.posterior.kernel.rows(X))
         return np.asarray(ndtr((self.mean + mean) / np.sqrt(1.0 + variance)))
-
-
-def _fitted_size(n: int, settings: SuccessSettings) -> int:
-    """The number of outcomes that θ is learned from if there are n."""
-    return n - n % max(1, n // settings.growth)
 
 
 def _spaced(n: int, size: int) -> Index:
