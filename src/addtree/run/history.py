@@ -36,7 +36,7 @@ from addtree.run.trials import Trial
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
-from addtree.support.numbers import as_float, is_number, is_whole, read_number
+from addtree.support.numbers import MAX_SIZE, as_float, is_number, is_whole, read_number
 from addtree.support.threads import one_blas_thread
 
 _log = logging.getLogger("addtree")
@@ -44,7 +44,6 @@ _log = logging.getLogger("addtree")
 MAX_TRIALS = 64
 """Trials of one task that are used: the best ones and a sample of the others. `benchmarks.history` measures with it."""
 
-_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 _LEAST = 2  # A task with fewer different values says nothing.
 
 
@@ -61,7 +60,7 @@ class Task:
         """A task whose values are to be minimised or maximised; one that failed counts as the worst of them."""
         sign = -1.0 if maximize else 1.0
         y = np.array([math.nan if value is None else sign * as_float(value) for value in values])
-        y = np.clip(np.where(np.isfinite(y), y, np.nan), -_HUGE, _HUGE)
+        y = np.clip(np.where(np.isfinite(y), y, np.nan), -MAX_SIZE, MAX_SIZE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         known = worst > -np.inf
         return cls(tuple(configs) if known else (), tuple(np.where(np.isnan(y), worst, y).tolist()) if known else ())

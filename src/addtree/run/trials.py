@@ -17,14 +17,13 @@ from addtree.model.observations import Observations
 from addtree.run.goals import VALUE, Goals, checked_cost
 from addtree.search.hypervolume import hypervolumes, is_nondominated, reference_point
 from addtree.space.encoding import Encoding
-from addtree.support.numbers import is_whole, plural
+from addtree.support.numbers import MAX_SIZE, is_whole, plural
 
 _log = logging.getLogger("addtree")
 
 State: TypeAlias = Literal["pending", "done", "failed"]
 
 _MARGIN = 0.1  # The default reference point is worse than the front by this share of its range.
-_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 
 
 @dataclass(frozen=True)
@@ -270,7 +269,8 @@ class TrialLog:
             self._X = np.concatenate([self._X, self.rows([trial.id for trial in new])])
         X = self._X[:n]
         y = np.array([sign * trial._values[name] for trial in done])
-        return Observations(X, np.clip(y, -_HUGE, _HUGE), np.array([trial._stds.get(name, 0.0) for trial in done]))
+        std = np.array([trial._stds.get(name, 0.0) for trial in done])
+        return Observations(X, np.clip(y, -MAX_SIZE, MAX_SIZE), std)
 
     def outcomes(self) -> tuple[Array, Mask]:
         """The rows of the trials that were told, in this order, and which of them succeeded."""
