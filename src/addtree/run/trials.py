@@ -160,9 +160,9 @@ class TrialLog:
         self._rows: dict[int, Array] = {}
         self._taken: set[bytes] = set()
         self._new_rows: list[Array] = []  # Rows whose keys are not in `_taken` yet.
-        self._done: list[Trial] = []  # Those with a value among the first `_n_sorted` told.
+        self._done: list[Trial] = []  # The trials with a value among the first `_n_sorted` told.
         self._n_sorted = 0
-        self._X = np.empty((0, encoding.n_columns))  # The rows of the first of them.
+        self._X = np.empty((0, encoding.n_columns))  # The rows of the first trials in `_done`.
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -227,11 +227,11 @@ class TrialLog:
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Record the values of a pending trial, or None if it failed; it also failed if one is NaN or infinite."""
-        wild = [(name, value) for name, value in (values or {}).items() if not math.isfinite(value)]
-        if wild:
-            _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, *wild[0])
+        not_finite = [(name, value) for name, value in (values or {}).items() if not math.isfinite(value)]
+        if not_finite:
+            _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, *not_finite[0])
         told = replace(trial, state="failed", evaluation=evaluation or Evaluation())
-        if values is not None and not wild:
+        if values is not None and not not_finite:
             told = replace(told, state="done", _values=values, _stds=stds or {})
         _log.debug(
             "trial %d is %s: %r, duration %r s, %r", told.id, told.state, told.values, told.duration, told.config
@@ -293,7 +293,7 @@ class TrialLog:
     def best(self, among: Collection[int] | None = None, *, what: str = "best") -> Trial:
         """The feasible trial with the best value, among those with these ids or all; of several, the first.
 
-        what  what needs it, for the error if there are several objectives
+        what  the name of the query, for the error that is raised if there are several objectives
         """
         name = self._only_objective(what)
         sign = self._goals.objectives[0].sign
@@ -306,13 +306,16 @@ class TrialLog:
             return sum(i > best for i in self._trials)
         return None
 
+    def _is_feasible(self, trial: Trial) -> bool:
+        return trial.state == "done" and not self._goals.violation(trial._values)
+
     def feasible(self, among: Collection[int] | None = None) -> list[Trial]:
         """The trials that keep all constraints, by id, or an AddTreeError if there is none."""
         done = [t for t in self._trials.values() if t.state == "done" and (among is None or t.id in among)]
         if not done:
             last = next((f"; the last with: {e}" for i in self.told[::-1] if (e := self._trials[i].error)), "")
             raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed{last})")
-        found = [trial for trial in done if not self._goals.violation(trial._values)]
+        found = [trial for trial in done if self._is_feasible(trial)]
         if not found:
             nearest = min(done, key=lambda trial: self._goals.violation(trial._values))
             raise AddTreeError(
@@ -323,21 +326,20 @@ class TrialLog:
 
     def pareto(self) -> list[Trial]:
         """The feasible trials that no other dominates, by id; none if no trial is feasible."""
-        done = [t for t in self._trials.values() if t.state == "done" and not self._goals.violation(t._values)]
-        losses = np.array([self._goals.losses(t._values) for t in done]).reshape(len(done), len(self._objectives))
-        return [trial for trial, kept in zip(done, is_nondominated(losses), strict=True) if kept]
+        found = [trial for trial in self._trials.values() if self._is_feasible(trial)]
+        losses = np.array([self._goals.losses(t._values) for t in found]).reshape(len(found), len(self._objectives))
+        return [trial for trial, kept in zip(found, is_nondominated(losses), strict=True) if kept]
 
     def hypervolumes(self, reference: Mapping[str, float] | None) -> list[float]:
         """The hypervolume of the front after each trial told, below a reference point or one near the present front."""
         told = [self._trials[i] for i in self.told]
-        is_counted = [trial.state == "done" and not self._goals.violation(trial._values) for trial in told]
-        counted = [trial for trial, counts in zip(told, is_counted, strict=True) if counts]
-        if not counted:
+        feasible = [trial for trial in told if self._is_feasible(trial)]
+        if not feasible:
             return [0.0] * len(told)
-        losses = np.array([self._goals.losses(trial._values) for trial in counted])
+        losses = np.array([self._goals.losses(trial._values) for trial in feasible])
         point = near_front(losses) if reference is None else self._goals.losses(reference)
-        known = np.concatenate([[0.0], hypervolumes(losses, point)])
-        return [float(volume) for volume in known[np.cumsum(is_counted)]]
+        volumes = np.concatenate([[0.0], hypervolumes(losses, point)])
+        return [float(volume) for volume in volumes[np.cumsum([self._is_feasible(trial) for trial in told])]]
 
     def _only_objective(self, what: str) -> str:
         """The name of the objective, or an AddTreeError if there are several."""
@@ -376,7 +378,6 @@ class TrialLog:
 
 _NO_RESULT: dict[str, Any] = {"values": {}, "stds": {}}
 _NO_RESULT |= dict.fromkeys(("duration", "error", "traceback", "cost"))
-# A forgotten trial keeps its place in the list, because the place of a trial is its id.
 _FORGOTTEN: dict[str, Any] = {"config": {}, "state": "forgotten", **_NO_RESULT}
 
 
