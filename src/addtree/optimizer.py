@@ -28,7 +28,7 @@ from addtree.space.space import Space, check_space
 from addtree.support.numbers import is_whole
 from addtree.support.threads import Lock, one_blas_thread, synchronized
 
-_EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
+_EXACT = 1e-6  # With less noise than this share of the variance of the values, `recommend` is the same as `best`.
 
 
 class Optimizer:
@@ -178,11 +178,11 @@ class Optimizer:
     def learn_from(
         self, fetch: Callable[[], Sequence[Mapping[str, Any]] | None], *, max_rows: int | None = None
     ) -> None:
-        """If the next suggestion would fit the model, look first whether another optimizer has done so.
+        """If the next suggestion would fit the model, use the fit of another optimizer instead, if there is one.
 
-        fetch     returns what `learned` is there, or None. The other one has the same space and options, and knows
-                  about the same values. What cannot have been learned so is ignored
-        max_rows  values that the model uses from then on, at most
+        fetch     returns `learned` of an optimizer that has the same space and options, and about the same values; None
+                  if there is none. What no such optimizer can have learned is ignored
+        max_rows  largest number of values that the model uses from then on
         """
         known, n_done = self._models, len(self._log.done)
         if not n_done or (known is not None and not known.is_due(n_done)) or not (found := fetch()):
@@ -321,7 +321,7 @@ class Optimizer:
     def _checked_data(self) -> tuple[Observations, ...]:
         """The observations of all values, or an error that says that there are none."""
         if not self._log.done:
-            self._log.feasible()
+            self._log.feasible()  # raises the error
         return self._log.data()
 
     def _model(self, data: tuple[Observations, ...]) -> Models:
