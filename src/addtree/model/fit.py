@@ -48,8 +48,8 @@ class FitSettings:
     restarts          starts of a fit besides the first
     iterations        iterations of L-BFGS-B from each start
     warm_iterations   the same for a refit, which starts from the last θ
-    growth            a refit is due when the observations have grown by one in this many,
-    max_appended      and at the latest when they have grown by this many
+    growth            a refit is due when the observations have grown by one in this many
+    max_appended      a refit is due at the latest when they have grown by this many
     fresh_iterations  iterations from a second start, a model with much noise; the descent goes on only if it is then
                       better than the first
     fresh_growth      a refit has this second start when the observations have grown by one in this many since the

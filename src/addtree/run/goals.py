@@ -35,7 +35,7 @@ class Objective:
 
     @property
     def sign(self) -> float:
-        """What a value is multiplied by so that less is better; the one place where maximisation becomes that."""
+        """What a value is multiplied by so that less is better: the one place where maximising becomes minimising."""
         return -1.0 if self.maximize else 1.0
 
 
@@ -114,7 +114,7 @@ class Goals:
         return (*(o.sign for o in self.objectives), *(c.sign for c in self.constraints))
 
     def position(self, name: str | None) -> int:
-        """The position of a value among the names, or an OptionError; None is the only objective."""
+        """The position of a value among the names, or an OptionError; None stands for the only objective."""
         if name is None and len(self.objectives) == 1:
             return 0
         if name not in self.names:

@@ -5,8 +5,8 @@ The model is a normal distribution N(m, s²) on the scale z of its transform. Wi
     mean, std   of y(z) for z ~ N(m, s²), from equally probable quantiles of z
     gain        E[max(y(b) - y(z), 0)] = ∫ Φ((z - m) / s) dy(z) over z < b, where b is the least mean observed
 
-The transform stretches its tails. A value that exceeds those observed by more than their range therefore counts as the
-limit of that range.
+The inverse of the transform stretches its tails. Values are therefore limited to the range of those observed, widened
+by its own width on both sides.
 """
 
 from __future__ import annotations
@@ -52,14 +52,8 @@ def expected_gain(
     posteriors  of the objective and the constraints
     success     the probability that an evaluation succeeds; None if none has failed
     """
-    plain = replace(
-        policy,
-        acquisition="logei",
-        lower_turn=None,
-        local_turn=None,
-        neglected=False,
-        noisy=replace(policy.noisy, share=np.inf),
-    )
+    noiseless = replace(policy.noisy, share=np.inf)  # never applies
+    plain = replace(policy, acquisition="logei", lower_turn=None, local_turn=None, neglected=False, noisy=noiseless)
     bonus = None if success is None else policy.avoidance.criterion(success, cautious=False)
     row = suggest(plain, posteriors, observed, turn=1, rng=rng, bonus=bonus)
     if row is None:
@@ -76,7 +70,7 @@ def expected_gain(
 
 
 def _in_units(surrogate: Surrogate, y: Array, z: Array) -> Array:
-    """z in the units of y, within the range of the values observed and once that range on both sides."""
+    """z in the units of y, limited to the range of the values y, widened by its own width on both sides."""
     low, high = float(np.min(y)), float(np.max(y))
     span = high - low if high > low else surrogate.transform.scale
     return np.clip(surrogate.transform.inverse(z), low - span, high + span)

@@ -93,7 +93,7 @@ def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
 def log_success(prior_mean: float, likely: float = 0.0, caution: float = 0.0) -> Acquisition:
     """log p for p = E[Φ(b + g)] = Φ((b + mean) / √(1 + variance)), the probability of success (see `model.success`).
 
-    Below the probability `likely`, it falls `caution` times faster in addition.
+    Below the probability `likely`, it falls (1 + caution) times as fast.
     """
     threshold = math.log(likely) if likely > 0.0 else -math.inf
 
