@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -141,6 +142,15 @@ def test_a_layer_needs_only_its_own_extra(path):
 
 def test_every_layer_exists():
     assert {layer_of(path) for path in FILES} == set(LEVEL)
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in PACKAGE.glob("*/__init__.py")), ids=names)
+def test_a_folder_lists_its_modules(folder):
+    doc = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    first_words = [re.match(r"\s*([\w, ]*?)(  |$)", line) for line in doc.splitlines()]
+    listed = {name for words in first_words if words for name in words[1].split(", ")}
+    listed |= set(re.findall(r"`(\w+)`", doc))
+    assert {path.stem for path in folder.glob("[!_]*.py")} <= listed
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -28,7 +28,7 @@ from addtree.space.space import Space, check_space
 from addtree.support.numbers import is_whole
 from addtree.support.threads import Lock, one_blas_thread, synchronized
 
-_EXACT = 1e-6  # With less noise than this share of the variance of the values, the best value is the best one.
+_EXACT = 1e-6  # With less noise than this share of the variance of the values, `recommend` is the same as `best`.
 
 
 class Optimizer:
@@ -180,11 +180,11 @@ class Optimizer:
     def learn_from(
         self, fetch: Callable[[], Sequence[Mapping[str, Any]] | None], *, max_rows: int | None = None
     ) -> None:
-        """If the next suggestion would fit the model, look first whether another optimizer has done so.
+        """If the next suggestion would fit the model, use the fit of another optimizer instead, if there is one.
 
-        fetch     returns what `learned` is there, or None. The other one has the same space and options, and knows
-                  about the same values. What cannot have been learned so is ignored
-        max_rows  values that the model uses from then on, at most
+        fetch     returns `learned` of an optimizer that has the same space and options, and about the same values; None
+                  if there is none. What no such optimizer can have learned is ignored
+        max_rows  largest number of values that the model uses from then on
         """
         known, n_done = self._models, len(self._log.done)
         if not n_done or (known is not None and not known.is_due(n_done)) or not (found := fetch()):
@@ -317,19 +317,19 @@ class Optimizer:
         data, suggester, rng = self._log.data(), self._suggester, self._suggester.rng(self._asks + 1)
         observed = Observed(suggester.encoding, data[0].X, data[0].y, self._log.taken, None)
         models, success = self._model(data), suggester.learning.success(self._models, *self._log.outcomes())
-        posteriors = models.posteriors(self.goals, ())
+        posteriors = models.posteriors(self.goals)
         return prediction.expected_gain(suggester.policy, models.values[0], posteriors, observed, rng, success)
 
     def _checked_data(self) -> tuple[Observations, ...]:
         """The observations of all values, or an error that says that there are none."""
         if not self._log.done:
-            self._log.feasible()
+            self._log.feasible()  # raises the error
         return self._log.data()
 
     def _model(self, data: tuple[Observations, ...]) -> Models:
         """The models of all observations, without pending trials."""
         models = self._suggester.learning.fitted(self._models, data, self._suggester.rng(self._asks + 1))
-        return models.conditioned(data, ())
+        return models.conditioned(data)
 
     def __repr__(self) -> str:
         return display.text("Optimizer", self)

@@ -102,7 +102,7 @@ def test_a_file_is_told_which_of_its_options_are_not_read(
     (line,) = caplog.messages
     assert line == (
         "task.py: not read from this file: `seed` (give --seed S), `history` (give --history STUDY to `addtree run`), "
-        "`callback` (only addtree.minimize has this option); rename what is something else"
+        "`callback` (only addtree.minimize has this option); rename what is not meant as an option"
     )
     caplog.clear()
     assert addtree(*arguments, "--seed", "0", monkeypatch=monkeypatch) == 0

@@ -97,7 +97,7 @@ def test_rivals_stop_when_the_best_has_arrived():
     to_the_end, every = counting(bowl(centre))
     ascend(to_the_end, X, Box(free))
     as_rivals, fewer = counting(bowl(centre))
-    _, value = ascend(as_rivals, X, Box(free), enough=0.01)
+    _, value = ascend(as_rivals, X, Box(free), tolerance=0.01)
     assert len(fewer) < len(every)
     np.testing.assert_allclose(value.max(), 0.0, atol=0.01)
 
@@ -109,7 +109,7 @@ def test_a_rival_that_can_still_win_goes_on():
         low, slope = 1.0 - (X[:, 0] - 0.5) ** 2, 3.0 * X[:, 0]
         return np.array([low[0], slope[1]]), np.array([-2.0 * (X[0] - 0.5), np.full(1, 3.0)])
 
-    _, value = ascend(function, np.array([[0.5], [0.0]]), Box(np.ones((2, 1), dtype=bool)), enough=0.01)
+    _, value = ascend(function, np.array([[0.5], [0.0]]), Box(np.ones((2, 1), dtype=bool)), tolerance=0.01)
     np.testing.assert_allclose(value, [1.0, 3.0])
 
 
@@ -120,5 +120,5 @@ def test_a_rival_that_cannot_win_holds_up_nobody():
         return np.array([0.0, -1e6 + X[1, 0]]), np.array([[0.0], [1.0]])
 
     counted, seen = counting(function)
-    ascend(counted, np.array([[0.5], [0.0]]), Box(np.ones((2, 1), dtype=bool)), enough=0.01)
+    ascend(counted, np.array([[0.5], [0.0]]), Box(np.ones((2, 1), dtype=bool)), tolerance=0.01)
     assert len(seen) < 10

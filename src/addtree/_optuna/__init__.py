@@ -1,7 +1,10 @@
 """The Optuna sampler.
 
 structure    the tree behind the trials of define-by-run code
+thresholds   where a number opens parameters
+ranges       ranges that differ between trials
 codec        distributions and domains, parameters of trials and configurations
+inferred     the same for the space that trials show
 trials       reading a study: what is new, and what each trial is worth
 initial      which trial evaluates which initial configuration
 startup      the first trials of a study whose space is still unknown

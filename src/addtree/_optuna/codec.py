@@ -1,8 +1,8 @@
 """The conversion between Optuna's objects and ours: distributions and domains, parameters of trials and configurations.
 
 A *translation* is a space with the conversion of a trial's parameters to a configuration of that space and back. There
-are two. `Declared` belongs to a space that the user declared and keeps every value as it is. `Inferred`, in a module of
-its own, belongs to the space that trials show.
+are two. `Declared` belongs to a space that the user declared and keeps every value as it is. `Inferred` (in `inferred`)
+belongs to the space that trials show.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from addtree.space.space import Choice, Space
 from addtree.support.numbers import MAX_EXACT
 
 NO_RANGES: Mapping[str, BaseDistribution] = {}
-"""What a trial asked for before it asked for anything."""
+"""The ranges of a trial whose code has not asked for any parameter yet."""
 
 Distribution: TypeAlias = CategoricalDistribution | FloatDistribution | IntDistribution
 """The distributions that Optuna has."""
@@ -177,22 +177,18 @@ class Translation(Protocol):
     @property
     def space(self) -> Space:
         """The space."""
-        ...
 
     @property
     def dynamic(self) -> frozenset[str]:
         """The names of the parameters that are modelled by their positions in dynamic ranges."""
-        ...
 
     @property
     def optional(self) -> frozenset[str]:
         """The names of the parameters that a trial may lack although the space has them for it."""
-        ...
 
     @property
     def distributions(self) -> Mapping[str, BaseDistribution]:
         """The ranges of the numbers whose suggestions are values, not positions."""
-        ...
 
     def config(
         self, params: Mapping[str, Any], *, complete: bool, ranges: Mapping[str, BaseDistribution] = NO_RANGES
@@ -202,23 +198,18 @@ class Translation(Protocol):
         complete  whether the trial ran to its end, so that a missing parameter is known to be absent
         ranges    the distributions that the trial asked for
         """
-        ...
 
     def params(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """A configuration as parameters of a trial."""
-        ...
 
     def values(self, params: Mapping[str, Any], ranges: Mapping[str, BaseDistribution] = NO_RANGES) -> dict[str, Any]:
         """Those of a trial's parameters that the space has, as values of the space; others are left out."""
-        ...
 
     def restricted(self, restriction: Restriction | None) -> Restriction | None:
         """A restriction that also keeps to what the present code asks for; None if nothing is restricted."""
-        ...
 
     def means_the_same(self, other: Translation) -> bool:
         """Whether every configuration means the same under the other translation, and parameters have one order."""
-        ...
 
 
 class Declared:

@@ -40,11 +40,11 @@ _MAX_REPEATS = 5
 _MAX_DRAWS = 64
 """After that, a random configuration is drawn at most this often until it repeats no trial."""
 
-_CROWD = 8
-"""Beside this many unfinished trials, a suggestion must be fast: other workers pay for it as well."""
+_MANY_PENDING = 8
+"""While this many other trials are unfinished, a suggestion must be fast: it slows the other workers down as well."""
 
-_CROWD_ROWS = 500
-"""In a crowd, the model that a worker takes over from another one uses at most this many trials, so that the cost of a
+_MAX_SHARED_ROWS = 500
+"""Then the model that a worker takes over from another one uses at most this many trials, so that the cost of a
 suggestion stays the same from then on (`python -m benchmarks.workers reads`)."""
 
 
@@ -106,7 +106,7 @@ class StudyModel:
         space, n_startup = self.translation.space, self._settings.n_startup_trials
         encoding = space.encoding
         size, most = DesignSettings().size(encoding), MAX_STARTUP_FACTOR * n_startup
-        if self._settings.space is None:  # The startup design is instead of the optimizer's own one.
+        if self._settings.space is None:  # The startup design replaces that of the optimizer.
             # It takes a few trials to see that a range is dynamic, and they are not part of the design.
             rows = n_startup if self.translation.dynamic else min(size, n_startup)
             n_initial, self._startup = 1, StartupDesign(encoding, rows, most)
@@ -204,8 +204,8 @@ class StudyModel:
     def suggest(self, number: int, rng: np.random.Generator, restriction: Restriction | None = None) -> dict[str, Any]:
         """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
         pending = self.pending(except_for=number)
-        params: dict[str, Any] = {}
         agreeing = self.translation.restricted(restriction)
+        params: dict[str, Any] = {}
         for _ in range(_MAX_REPEATS):
             config = self._startup.suggest(pending, rng, agreeing)
             if config is None:
@@ -214,15 +214,13 @@ class StudyModel:
                 config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
             if not (self._may_be_mistaken(config) and self._repeats(params, except_for=number)):
-                break
+                return params
             pending = [*pending, config]
-        else:
-            if agreeing is None:  # Where no position matters, the model may go on to ask for positions.
-                params = self._random_params(number, rng)
-        return params
+        # If the positions of a range do not matter, the model may suggest further ones forever.
+        return self._random_params(number, rng) if agreeing is None else params
 
     def _random_params(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Random parameters that repeat no trial, unless such are not found."""
+        """Random parameters that repeat no trial, if such are found."""
         params: dict[str, Any] = {}
         for _ in range(_MAX_DRAWS):
             params = self.translation.params(self.translation.space.sample(rng))
@@ -236,7 +234,7 @@ class StudyModel:
         """The configuration that the model suggests. A fit that another worker did is not done again."""
         optimizer, shared, space = self._optimizer, self._shared, self.translation.space
         if shared is not None:
-            max_rows = _CROWD_ROWS if len(pending) >= _CROWD else None
+            max_rows = _MAX_SHARED_ROWS if len(pending) >= _MANY_PENDING else None
             optimizer.learn_from(lambda: shared.read(space), max_rows=max_rows)
         before = optimizer.learned
         turn = number + 1  # `Optimizer.ask` counts from 1.
@@ -250,7 +248,7 @@ class StudyModel:
         """Whether the optimizer may repeat a trial for another reason than noise or an exhausted space.
 
         It does not know what a position stands for, nor that the code does not ask for all parameters. It also takes
-        the difference between the steps at which trials were pruned for noise.
+        differences for noise that come from the steps at which trials were pruned.
         """
         if self._has_pruned or not self.translation.dynamic.isdisjoint(config):
             return True

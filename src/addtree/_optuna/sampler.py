@@ -59,9 +59,9 @@ class AddTreeSampler(BaseSampler):
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
 
-    A failed trial counts as the worst value seen, a pruned trial as its last intermediate value. The trials that other
-    workers run are taken into account. A trial may carry the standard error of its value as the user attribute
-    "addtree:std", or a list of them.
+    A failed trial has no value: it shows where evaluations fail, and such places are avoided. A pruned trial has its
+    last intermediate value. The trials that other workers run are taken into account. A trial may carry the standard
+    error of its value as the user attribute "addtree:std", or a list of them.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -127,7 +127,8 @@ class AddTreeSampler(BaseSampler):
         edited code does. So `sample_independent` hands out each parameter the first time.
         """
         with self._lock:
-            state = self._state_for(study, trial)
+            state = self._state(study)
+            state.begin(study, trial)
             known = {} if state.model is None else state.model.translation.distributions
             usual = {name: d for name, d in state.asked.items() if name in known and name not in state.changing}
             return {name: d for name, d in usual.items() if is_compatible(known[name], d)}
@@ -137,7 +138,8 @@ class AddTreeSampler(BaseSampler):
     ) -> dict[str, Any]:
         """The parameters that are active in the suggested configuration, as far as they are in the search space."""
         with self._lock:
-            state = self._state_for(study, trial)
+            state = self._state(study)
+            state.begin(study, trial)
             initial = state.initial.take(study, trial, state.history.published)
             fixed = {**initial, **fixed_params(trial), **trial.params}
             if not initial and (state.model is None or state.model.covers(fixed)):
@@ -170,7 +172,7 @@ class AddTreeSampler(BaseSampler):
     ) -> Any:
         """The value of a suggested parameter in the range that the objective asks for, or a random value."""
         with self._lock:
-            state = self._state_of(study)
+            state = self._state(study)
             if trial.number not in state.suggestions:
                 state.begin(study, trial)
                 state.recall(trial)
@@ -226,13 +228,7 @@ class AddTreeSampler(BaseSampler):
         """
         return self._settings.space if self._settings.space is not None else inferred_space(study)
 
-    def _state_for(self, study: Study, trial: FrozenTrial) -> StudyState:
-        """What is known about the study at the beginning of the trial."""
-        state = self._state_of(study)
-        state.begin(study, trial)
-        return state
-
-    def _state_of(self, study: Study) -> StudyState:
+    def _state(self, study: Study) -> StudyState:
         """What is known about the study."""
         state = next((state for state in self._states if state.belongs_to(study)), None)
         if state is None:

@@ -34,7 +34,7 @@ _N_SETTLED = 30
 """After this number of finished trials, the structure is inferred again only if a new trial contradicts it."""
 
 _REVIEW_CYCLE = 5
-"""In between, it is also inferred again at every multiple of this number: others may explain the trials better now."""
+"""In between, it is also inferred again at every multiple of this number: another structure may fit better by then."""
 
 
 class StudyState:
@@ -44,8 +44,8 @@ class StudyState:
     model        None until some trial shows a parameter that varies
     initial      the initial configurations
     suggestions  by the numbers of unfinished trials, the parameters that were suggested for them
-    asked        the distributions that the objective asked for in this process, if they were handed out one by one
-    changing     the parameters that it asked for in two ways that Optuna does not take for one
+    asked        the first distribution of each parameter that `sample_independent` was asked for in this process
+    changing     the parameters that it was later asked for with a distribution that Optuna does not find compatible
     """
 
     def __init__(self, study: Study, settings: Settings) -> None:
@@ -149,8 +149,8 @@ class StudyState:
             self.changing.add(name)
 
     def recall(self, trial: FrozenTrial) -> None:
-        """Read the suggestion for a trial if it is not known, as after work on another study."""
-        if trial.number not in self.suggestions and (suggested := self.history.published(trial)):
+        """Read the suggestion for a trial from the storage, as is needed after work on another study."""
+        if suggested := self.history.published(trial):
             self.suggestions[trial.number] = suggested
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> None:

@@ -70,9 +70,9 @@ class ObservedTrial:
 class Structure:
     """Where each parameter belongs.
 
-    parents      where each parameter belongs; nowhere if that is outside of the range of every gate that opens it
-    unexplained  the names of those that no gate explains
-    removed      the names of those that the code does not ask for any more
+    parents      the parents of each parameter; empty if all lie outside of the present ranges of their gates
+    unexplained  the names of the parameters that no gate explains
+    removed      the names of the parameters that the code does not ask for any more
     """
 
     parents: dict[str, Parents]
@@ -81,10 +81,13 @@ class Structure:
 
 
 def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Parameter]) -> Structure:
-    """Where each parameter belongs, if some parameters may be gates.
+    """Where each parameter belongs.
 
-    A parameter may have been added to the code, or removed from it, between two trials. If all trials do not explain
-    it, those since its first appearance may, or those until its last one. Numbers with many values are considered last.
+    A parameter may have been added to the code, or removed from it, between two trials. If nothing explains it in all
+    trials, something may in those since its first appearance, or in those until its last one. Numbers with many values
+    are considered last.
+
+    gates  the parameters that may be gates, by name
 
     >>> a, b = {"model": 0, "C": None}, {"model": 1, "depth": None}
     >>> found = infer_structure([ObservedTrial(a), ObservedTrial(b)], {"model": Categorical((0, 1))}).parents
@@ -117,6 +120,8 @@ class _Pair:
 
 
 class _Search:
+    """The trials as arrays, and the search for explanations in them."""
+
     def __init__(self, trials: Sequence[ObservedTrial], names: list[str], gates: Mapping[str, Parameter]) -> None:
         n, m = len(trials), len(names)
         index = {name: j for j, name in enumerate(names)}

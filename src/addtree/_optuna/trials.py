@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree.errors import OptionError, TrialError
 from addtree.run.goals import checked_std
-from addtree.support.numbers import MAX_EXACT, as_float, is_whole
+from addtree.support.numbers import MAX_EXACT, MAX_SIZE, as_float, is_whole
 
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""
@@ -28,7 +28,6 @@ PIECE_LENGTH = 2045
 """Every storage can hold this number of characters in one attribute."""
 
 _SUGGESTED = "addtree:suggested"  # System attributes with this prefix hold the parameters suggested for a trial.
-_LARGEST = 1e300  # An infinite constraint counts as this.
 
 
 # ---------------------------------------------------------------------- what was suggested
@@ -217,7 +216,7 @@ class StudyGoals:
         for name in self.constraints:
             best = least.get(name, 0.0)
             constraint = trial.constraints.get(name, best)
-            found[_constraint(name)] = min(constraint, _LARGEST) if constraint > -math.inf else best
+            found[_constraint(name)] = min(constraint, MAX_SIZE) if constraint > -math.inf else best
         return found
 
     def stds(self, trial: FrozenTrial) -> float | dict[str, float | None] | None:

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -67,16 +68,16 @@ def _is_exception(kind: object) -> bool:
 
 
 def _check_callback(callback: object) -> None:
-    remedy = "must be a function of the optimizer and the trial: def callback(optimizer, trial)"
-    if callback is not None and not callable(callback):
-        raise OptionError(f"callback={callback!r} {remedy}")
+    if callback is None:
+        return
+    problem = f"callback={callback!r} must be a function of the optimizer and the trial: def callback(optimizer, trial)"
+    if not callable(callback):
+        raise OptionError(problem)
     try:
-        if callable(callback):
+        with suppress(ValueError):  # some functions written in C do not tell their signature
             inspect.signature(callback).bind(None, None)
     except TypeError as error:
-        raise OptionError(f"callback={callback!r} {remedy} ({error})") from None
-    except ValueError:  # some functions written in C do not tell their signature
-        return
+        raise OptionError(f"{problem} ({error})") from None
 
 
 def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
@@ -92,17 +93,17 @@ def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
             interrupt_on(signal.SIGINT) as interrupt,
             shown(optimizer, options.n_trials, wanted=options.progress) as show,
         ):
-            return _Run(optimizer, evaluator, options, show).until_the_end(interrupt)
+            return _Run(optimizer, evaluator, options, show).evaluate_all(interrupt)
     finally:
         evaluator.close()
 
 
 class _Run:
-    """A run on its way.
+    """The state of a run.
 
-    again     trials that were pending in the file that is resumed; they are evaluated again
-    causes    the causes of the failed trials, as long as no trial has a value
-    stopped   why no further trial starts, or None
+    again    trials that were pending in the file that is resumed; they are evaluated again
+    causes   for each trial that ended in this run, why it failed; None if it has a value
+    stopped  why no further trial starts, or None
     """
 
     def __init__(self, optimizer: Optimizer, evaluator: Evaluator, options: RunOptions, show: Show) -> None:
@@ -115,8 +116,8 @@ class _Run:
         self.stopped: str | None = None
         self.deadline = None if options.timeout is None else time.monotonic() + options.timeout
 
-    def until_the_end(self, interrupt: Interrupt) -> str:
-        """Start and collect trials until none is left."""
+    def evaluate_all(self, interrupt: Interrupt) -> str:
+        """Start and collect trials until none is left; returns why the run ended."""
         self.save()
         try:
             while True:

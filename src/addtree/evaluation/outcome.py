@@ -20,12 +20,12 @@ Catch = tuple[type[BaseException], ...]
 
 _MAX_MESSAGE = 500  # The message of an error is kept up to this many characters.
 _MAX_TRACEBACK = 8000  # The end of a traceback is kept, up to this many characters.
-_LIBRARIES = (  # Folders of code that is not the user's, and the file name of generated methods.
+_LIBRARIES = (  # Folders of installed libraries, and the file name of generated methods.
     *(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<string>",
 )
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = ("<frozen", _PACKAGE + os.sep)  # Code that calls the user's.
+_OURS = ("<frozen", _PACKAGE + os.sep)  # Code that calls the user's code: Python's importer, and this package.
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from addtree.support.processes import end_with_parent, one_thread_each
 from addtree.trials import Trial
 
 _READY = b"ready"  # What a worker sends when it has loaded the objective.
-_LONGEST_WAIT = 3600.0  # The operating system refuses to wait for many days; after this many seconds we wait again.
+_LONGEST_WAIT = 3600.0  # Seconds of one wait; a longer one is repeated, because the system refuses to wait for days.
 _GUARD = "put the call of minimize under `if __name__ == '__main__':`, so that other processes can import the script"
 
 
@@ -86,7 +86,11 @@ class InThisProcess:
 
 @dataclass
 class _Worker:
-    """A process, and the trial that it evaluates since a time; the time counts from when it is ready."""
+    """A process, and the trial that it evaluates.
+
+    ready  whether the process has loaded the objective
+    since  when the trial started, or when the process became ready if that was later
+    """
 
     process: multiprocessing.process.BaseProcess
     connection: Connection
@@ -155,8 +159,8 @@ class WorkerPool:
         return time.monotonic() - worker.since
 
     def _is_late(self, worker: _Worker) -> bool:
-        counts = worker.trial is not None and worker.ready
-        return counts and self._time_limit is not None and self._age(worker) >= self._time_limit
+        is_evaluating = worker.trial is not None and worker.ready
+        return is_evaluating and self._time_limit is not None and self._age(worker) >= self._time_limit
 
     def _seconds_left(self) -> float | None:
         """The seconds until the first trial exceeds its limit; None without a limit."""

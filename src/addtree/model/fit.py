@@ -34,7 +34,7 @@ _NOISY_START = 0.1  # Noise variance of the start from which noise is found that
 _SEEN_NOISE = 1e-5  # If a refit sees more noise than this, it is compared with one that starts without noise.
 
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
-_TRIAL = 12  # After this many evaluations, a descent is compared with its rival.
+_COMPARED_AFTER = 12  # After this many evaluations, a descent is compared with its rival.
 _HOPELESS = 20.0  # A descent that is then behind by this much, in units of log probability, is given up.
 _IMPOSSIBLE = 1e25  # The score of a θ whose covariance matrix cannot be factorised.
 
@@ -49,8 +49,9 @@ class FitSettings:
     iterations        iterations of L-BFGS-B from each start
     warm_iterations   the same for a refit, which starts from the last θ
     growth            a refit is due when the observations have grown by one in this many
-    max_appended      or by this many
-    fresh_iterations  iterations from a noisy model, a second start; it goes on only if it is better than the first
+    max_appended      a refit is due at the latest when they have grown by this many
+    fresh_iterations  iterations from a second start, a model with much noise; the descent goes on only if it is then
+                      better than the first
     fresh_growth      a refit has this second start when the observations have grown by one in this many since the
                       last such refit, so that noise is found that showed only later
     """
@@ -169,20 +170,20 @@ def fit_theta(
            to the other
     """
     settings, objective = settings or FitSettings(), Objective(specification, gram, data)
-    centre, many = objective.centre, settings.iterations
+    centre, iterations = objective.centre, settings.iterations
     if start is None:
-        found = [_descend(objective, centre, many)]
+        found = [_descend(objective, centre, iterations)]
     else:
         found = [_descend(objective, start, settings.warm_iterations, patience=_PATIENCE)]
     if fresh and specification.inference == "map" and specification.noise is None:
         rival = found[0][0]
         noisy = _descend(objective, objective.noisy_centre, settings.fresh_iterations, rival=rival)
         if noisy[0] < rival:
-            found.append(_descend(objective, noisy[1], many))
+            found.append(_descend(objective, noisy[1], iterations))
         score, theta = min(found, key=lambda pair: pair[0])
         if start is not None and theta[-2] > np.log(_SEEN_NOISE):
-            found.append(_descend(objective, centre, many, rival=score))
-    found += [_descend(objective, centre + rng.normal(size=len(centre)), many) for _ in range(settings.restarts)]
+            found.append(_descend(objective, centre, iterations, rival=score))
+    found += [_descend(objective, centre + rng.normal(size=len(centre)), iterations) for _ in range(settings.restarts)]
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -196,7 +197,7 @@ def _descend(
     """The least score on a descent from θ, and its θ; the centre if no score can be computed.
 
     patience  the descent ends after this many evaluations without progress
-    rival     the score of another descent; this one ends early if it is far from that
+    rival     the score of another descent; this one ends early if it is far behind that
     """
     from scipy.optimize import minimize  # imported here because it takes a third of the time to import this package
 
@@ -211,7 +212,7 @@ def _descend(
             best, since = (value, theta.copy()), 0
         elif since == patience:
             raise _StalledError
-        if evaluations == _TRIAL and best[0] > rival + _HOPELESS:
+        if evaluations == _COMPARED_AFTER and best[0] > rival + _HOPELESS:
             raise _StalledError
         return value, gradient
 

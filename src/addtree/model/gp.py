@@ -89,7 +89,10 @@ class Likelihood:
 class Posterior:
     """The Gaussian process given observations z at rows. Immutable: `condition` returns a new one.
 
-    noise       N; without it, every observation has the variance of the hyperparameters
+    noise       N
+    cholesky    L
+    alpha       α
+    cross       k* of any other rows
     prior_mean  m as a function; None for zero
     """
 
@@ -100,7 +103,7 @@ class Posterior:
     noise: Array
     cholesky: BlockCholesky
     alpha: Array
-    cross: CrossCovariance  # of any other rows with these
+    cross: CrossCovariance
     prior_mean: PriorMean | None = None
 
     @classmethod
@@ -115,7 +118,10 @@ class Posterior:
         gram: GramMatrix | None = None,
         prior_mean: PriorMean | None = None,
     ) -> Posterior:
-        """Condition on observations z at rows, from scratch; faster with their Gram matrix."""
+        """Condition on observations z at rows, from scratch; faster with their Gram matrix.
+
+        noise  N; by default, every observation has the noise variance of the hyperparameters
+        """
         noise = np.full(len(z), hyper.noise) if noise is None else noise
         cross = CrossCovariance(kernel, hyper, rows)
         K = cross.value(rows) if gram is None else gram.value(hyper)
@@ -136,6 +142,13 @@ class Posterior:
         noise, alpha = np.concatenate([self.noise, noise]), factor.solve(_residuals(self.prior_mean, both, values))
         return Posterior(self.kernel, self.hyper, both, values, noise, factor, alpha, cross, self.prior_mean)
 
+    def expect(self, X: Array) -> Posterior:
+        """Condition on rows X that are still being evaluated, each at its present mean."""
+        if not len(X):
+            return self
+        rows = self.kernel.rows(X)
+        return self.condition(rows, self.mean(rows))
+
     def residuals(self) -> Array:
         """z - m at the observations."""
         return _residuals(self.prior_mean, self.rows, self.z)
@@ -148,11 +161,9 @@ class Posterior:
         self, X: Array, counted: Counted, row: Index | None
     ) -> Callable[[Array], tuple[Array | float, Callable[[Array], Array | float]]]:
         """m at moving points, and the function that turns derivatives by m into d/dX."""
-        return (
-            (lambda X: (0.0, lambda by_mean: 0.0))
-            if self.prior_mean is None
-            else self.prior_mean.moving(X, counted, row)
-        )
+        if self.prior_mean is None:
+            return lambda X: (0.0, lambda by_mean: 0.0)
+        return self.prior_mean.moving(X, counted, row)
 
     def means(self) -> Array:
         """The mean at the observations themselves: m + k(X, X) α = z - N α."""

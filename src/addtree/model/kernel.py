@@ -183,7 +183,7 @@ class Kernel:
 
     @cached_property
     def stationary(self) -> tuple[int, ...]:
-        """The other terms, smooth ones first."""
+        """The terms that are not linear, smooth ones first."""
         return tuple(sorted(np.flatnonzero(~self.is_linear).tolist(), key=lambda t: not self.terms[t].smooth))
 
     def of_kind(self, kind: Kind) -> list[int]:
@@ -240,8 +240,7 @@ class Kernel:
 
     @cached_property
     def _gates(self) -> tuple[Index, Array, Array, Index]:
-        """The conditions that occur in gates (column, lowest and highest code), and per term those of its gate
-        (T x width).
+        """The conditions in gates (column, lowest and highest code), and the numbers of each term's own (T x width).
 
         Gates shorter than the longest are padded with the first condition, which always holds.
         """

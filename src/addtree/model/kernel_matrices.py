@@ -195,37 +195,44 @@ class MovingPoints:
         counted: Counted,
         row: Index | None = None,
     ) -> None:
-        self.row = row = np.arange(len(X)) if row is None else row
-        self.counted = counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
-        n, D, on, (reads, scales) = len(rows), X.shape[1], rows.by_term, kernel.read
-        self._shape = (len(row), n)
-        stationary = ~kernel.is_linear[counted.term]
-        # Linear terms: those of degree 0 do not move.
+        self.row = np.arange(len(X)) if row is None else row
+        self.counted = counted if isinstance(counted, TermPoints) else TermPoints.from_mask(counted)
+        self._shape = (len(self.row), len(rows))
+        self._set_linear(kernel, hyper, rows, X.shape[1])
+        self._set_stationary(kernel, hyper, rows, X)
+
+    def _set_linear(self, kernel: Kernel, hyper: Hyperparameters, rows: Rows, D: int) -> None:
+        """Linear terms: those of degree 0 do not move. The variance also has what the stationary terms always add."""
+        row, counted = self.row, self.counted
+        linear = kernel.is_linear[counted.term]
         columns, degrees = kernel.polynomials
         counts = np.zeros((len(row), len(degrees)), dtype=bool)
-        counts[counted.point[~stationary], kernel.linear_position[counted.term[~stationary]]] = True
+        counts[counted.point[linear], kernel.linear_position[counted.term[linear]]] = True
         amplitudes, basis, moves = hyper.amplitudes[kernel.linear], rows.basis[:, kernel.linear], degrees > 0
         self._fixed = (counts[:, ~moves] * amplitudes[~moves]) @ basis[:, ~moves].T
         self._variance = counts[:, ~moves] @ amplitudes[~moves] + scatter(
-            counted.point[stationary], hyper.amplitudes[counted.term[stationary]], len(row)
+            counted.point[~linear], hyper.amplitudes[counted.term[~linear]], len(row)
         )
         self._counts, self._degrees = counts[:, moves], degrees[moves]
         self._amplitudes, self._basis = amplitudes[moves], basis[:, moves]
         self._trend_variable = row[:, None] * D + columns[moves]
-        # Pairs of a point and a row, ordered by term.
+
+    def _set_stationary(self, kernel: Kernel, hyper: Hyperparameters, rows: Rows, X: Array) -> None:
+        """Stationary terms: pairs of a point and a row, ordered by term, and for each pair the columns of its term."""
+        counted, on, (reads, scales), n, D = self.counted, rows.by_term, kernel.read, len(rows), X.shape[1]
         first = np.argsort(np.argsort(kernel.order)[counted.term], kind="stable")
-        first = first[: np.count_nonzero(stationary)]
+        first = first[: np.count_nonzero(~kernel.is_linear[counted.term])]
         term, point = counted.term[first], counted.point[first]
         owner, within = _ragged(on.sizes[term])
         term, point = term[owner], point[owner]
         seen_row = on.point[on.starts[term] + within]
         self._flat, self._amplitude = point * n + seen_row, hyper.amplitudes[term]
         self._n_smooth = int(np.count_nonzero(kernel.smooth[term]))
-        # For each pair, the columns of its term: those that move, and what the others always add to r².
+        # The columns of a pair: those that move, and what the others always add to r².
         pair, within = _ragged(reads.sizes[term])
         read = reads.starts[term[pair]] + within
         column = reads.point[read]
-        variable = row[point[pair]] * D + column
+        variable = self.row[point[pair]] * D + column
         weight = 1.0 / (hyper.lengthscales[scales] ** 2 * reads.sizes[reads.term])[read]
         seen = rows.X[seen_row[pair], column]
         moves = (~np.isnan(X) & ~kernel.categorical).ravel()[variable]

@@ -17,8 +17,8 @@ Leapfrog steps follow the equations of motion of U(q) + |p|²/2, and the end of 
 rule of Metropolis. So the draws have the right distribution even where U is far from quadratic.
 
 The kernel has one amplitude per term for the whole space. Real objectives are flat in some places and have cliffs in
-others. So the variance at a place is that of the process times an unknown factor w, of which the average variance knows
-nothing. With ν / w ~ χ²(ν), the prediction for given θ has a Student t distribution. A few values of w stand for it.
+others. So the variance at each place is that of the process times an unknown factor w. With ν / w ~ χ²(ν), the
+prediction for given θ has a Student t distribution. A few values of w stand for it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Specification:
     covariance  which terms the kernel has (see `terms`)
     inference   "map" maximises the posterior of the hyperparameters, "mle" their likelihood
     noise       standard deviation of an evaluation in the units of the objective, or None to learn it
-    transform   how wild values are compressed and the output transform is learned; None only standardises
+    transform   how extreme values are compressed and the output transform is learned; None only standardises
     priors      priors of the hyperparameters, used by "map"
     """
 
@@ -46,8 +46,10 @@ class Specification:
 
     @property
     def as_published(self) -> bool:
-        """Whether this is the paper's kernel: then y is neither centred, so that unseen branches look promising, nor
-        transformed."""
+        """Whether this is the paper's kernel.
+
+        Then y is not transformed, and it is not centred, so that unseen branches look promising.
+        """
         return self.covariance == "additive"
 
     @property

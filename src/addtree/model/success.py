@@ -2,7 +2,7 @@
 
 symbol  shape   meaning
 t       n       outcomes: 1 for a success, -1 for a failure
-g                the latent function, g ~ GP(0, k), with the gated terms of the kernel of the values
+g               the latent function, g ~ GP(0, k), with the gated terms of the kernel of the values
 b               the mean of the latent function
 μ̃, σ̃²   n       means and variances of the sites
 K       n x n   covariance of g at the rows
@@ -35,6 +35,7 @@ from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.priors import GroupPrior, LogPrior, log_prior
 from addtree.model.terms import KINDS
+from addtree.model.thinning import in_steps
 
 _log = logging.getLogger("addtree")
 
@@ -90,9 +91,11 @@ class SuccessSettings:
 
 @dataclass(frozen=True)
 class Sites:
-    """Normal approximations of the factors of the likelihood, by precision 1/σ̃² and by μ̃/σ̃², and its correction.
+    """Normal approximations of the factors of the likelihood.
 
-    log_scale  log of the marginal likelihood without that of observing μ̃ under noise σ̃²
+    precision  1/σ̃²
+    shift      μ̃/σ̃²
+    log_scale  log of the marginal likelihood, minus that of observing μ̃ under noise σ̃²
     """
 
     precision: Array
@@ -238,7 +241,7 @@ class SuccessModel:
         that it is seldom learned again: `last`, an earlier model of the same run, only saves work.
         """
         settings = settings or SuccessSettings()
-        n = _fitted_size(len(X), settings)
+        n = in_steps(len(X), settings.growth)
         chosen = _spaced(n, settings.max_rows)
         if last is not None and last.n_fitted == n:
             theta = last.theta
@@ -259,18 +262,12 @@ class SuccessModel:
 
     def expect(self, X: Array) -> SuccessModel:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        rows = self.posterior.kernel.rows(X)
-        return replace(self, posterior=self.posterior.condition(rows, self.posterior.predict(rows)[0]))
+        return replace(self, posterior=self.posterior.expect(X))
 
     def probability(self, X: Array) -> Array:
         """The probability of success at rows X: E[Φ(b + g)] = Φ((b + m) / √(1 + v)) for g ~ N(m, v)."""
         mean, variance = self.posterior.predict(self.posterior.kernel.rows(X))
         return np.asarray(ndtr((self.mean + mean) / np.sqrt(1.0 + variance)))
-
-
-def _fitted_size(n: int, settings: SuccessSettings) -> int:
-    """The number of outcomes that θ is learned from if there are n."""
-    return n - n % max(1, n // settings.growth)
 
 
 def _spaced(n: int, size: int) -> Index:

@@ -109,10 +109,13 @@ class Surrogate:
         scaled = _scaled(self.transform, self.posterior.hyper, data)
         return replace(self, posterior=self.posterior.condition(self.kernel.rows(data.X), *scaled))
 
+    def condition_on_new(self, data: Observations) -> Surrogate:
+        """The same θ with all observations of a run, of which the first `n_fitted` are known."""
+        return self.condition(data[self.n_fitted :]) if len(data) > self.n_fitted else self
+
     def expect(self, X: Array) -> Surrogate:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        rows = self.kernel.rows(X)
-        return replace(self, posterior=self.posterior.condition(rows, self.posterior.mean(rows)))
+        return replace(self, posterior=self.posterior.expect(X))
 
     def give_up(self, X: Array) -> Surrogate:
         """The same with rows X that fail, each at its present mean, or at the median of the values if that is worse."""

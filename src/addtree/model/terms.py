@@ -111,7 +111,7 @@ def _offsets(encoding: Encoding) -> list[Term]:
 def _interactions(encoding: Encoding) -> list[Term]:
     space, terms = encoding.space, []
     own = {node.location: encoding.node_columns[i] for i, node in enumerate(space.nodes)}
-    # Not `conditions`: a choice under every option of another is always active, and yet occurs in several nodes.
+    # Counted by nodes: a choice that occurs under every option of another is always active, but is in several nodes.
     places = Counter(name for node in space.nodes for name, _ in node.branches)
     for i, node in enumerate(space.nodes):
         gate, opener = _gate(encoding, i, places), (node.location[-1] if node.location else None)

@@ -1,4 +1,4 @@
-"""Choosing observations when there are too many: the best ones, and a fair sample of the rest."""
+"""Choosing the observations to learn from: the best ones and a fair sample of the rest, or the first ones."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def thin(y: Array, size: int | None) -> Index:
     best = order[: size // _BEST_SHARE]
     rest = np.random.default_rng(n).choice(order[len(best) :], size=size - len(best), replace=False)
     return np.sort(np.concatenate([best, rest]))
+
+
+def in_steps(n: int, growth: int) -> int:
+    """A number up to n that grows in steps of about one in `growth`, so that what depends on it seldom changes.
+
+    >>> [in_steps(n, 10) for n in (9, 19, 20, 21, 22)]
+    [9, 19, 20, 20, 22]
+    """
+    return n - n % max(1, n // growth)

@@ -4,8 +4,8 @@ symbol  shape   meaning
 K               number of earlier tasks
 R       N       support rows: some rows of every task
 P       N x K   what the surrogate of each task predicts there, each on the scale of its own standardised values
-A       N x K   weights with which k(x, R) A interpolates P
-m(x)            mean over the tasks of k(x, R) A: the shared function
+w       N       weights with which k(x, R) w interpolates the mean of P over the tasks
+m(x)            k(x, R) w: the shared function
 s       n       standardised values of the new task
 h       n       m at the rows of the new task, standardised there: (m - mean m) / √(var m + v)
 
@@ -15,8 +15,9 @@ learned as usual. Its prior mean is c · h with
     c = (κ + hᵀ s) / (κ + hᵀ h)         (ridge regression of s on h, towards 1)
 
 so that the history is believed at first, as if κ observations had agreed with it, and later as far as the new task
-agrees with it. Where they disagree, c is zero. Values of different tasks have different units and spreads: s and h have
-none. v keeps rows that the history finds equally good, such as its own favourites, from counting as very different.
+agrees with it. If they contradict each other, c is zero. Values of different tasks have different units and spreads; s
+and h have none. v keeps rows that the history finds equally good, such as its own favourites, from counting as very
+different.
 """
 
 from __future__ import annotations
@@ -40,22 +41,22 @@ from addtree.model.thinning import thin
 
 @dataclass(frozen=True)
 class TransferSettings:
-    """How earlier tasks are used. The last six were chosen with `benchmarks.history`.
+    """How earlier tasks are used. Those from `most` on were chosen with `benchmarks.history`.
 
     fit_rows    rows of all tasks to which their surrogates are fitted, at most; it bounds the time of the start
     task_rows   rows of one task to which its surrogate is fitted, at most
     support     N, at most; it bounds the time of a suggestion
     iterations  iterations of L-BFGS-B for the surrogate of a task
-    jitter      share of the variance that is added to k(R, R), because P need not be interpolated exactly
+    jitter      share of the variance that is added to k(R, R), because m need not interpolate exactly
     spread      v
     trust       κ
     most        largest c
     doubt       least c with which the history takes the place of the initial design
-    portfolio   number of rows to begin with so that each task has a good one, at most
-    options     number of further ones so that each option of a choice is among them, at most
-    mix_every   one in this many rows is one of the initial design: a model that has seen only what was good before does
-                not know what else there is
-    mix_until   number of rows after which none is
+    portfolio   largest number of rows to begin with, so that each task has a good one
+    options     largest number of further rows to begin with, so that each option of a choice occurs
+    mix_every   one in this many rows comes from the initial design: a model that has seen only what was good before
+                does not know what else there is
+    mix_until   number of rows after which none comes from there
     """
 
     fit_rows: int = 640
@@ -137,10 +138,10 @@ class EarlierTasks:
     def portfolio(self) -> Index:
         """Positions of support rows to evaluate first.
 
-        Together, the first ones contain a good one for every task: each is chosen so that the rank of the best one so
-        far, averaged over the tasks, decreases most. There are fewer if it cannot decrease any more. Each of the others
-        is the best one, on average over the tasks, in which a term of the kernel is active for the first time: what was
-        best before may not be the best branch now, and the model has to know of the others how good they can be.
+        The first ones include a good row for every task. Each is chosen so that the rank of the best row so far,
+        averaged over the tasks, decreases most; it ends when the rank cannot decrease any more. Each of the others
+        activates a term of the kernel for the first time, and is the best such row on average over the tasks: the
+        branch that was best before may not be the best now, and the model has to see how good the others can be.
         """
         rank = np.argsort(np.argsort(self.predictions, axis=0, kind="stable"), axis=0) / len(self.predictions)
         best, chosen = np.full(rank.shape[1], np.inf), []

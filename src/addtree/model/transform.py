@@ -25,7 +25,7 @@ _MAX_WORST = 100
 
 @dataclass(frozen=True)
 class TransformSettings:
-    """How wild values are compressed, and how far the power may go. `benchmarks.variants` compares other settings.
+    """How extreme values are compressed, and how far the power may go. `benchmarks.variants` compares other settings.
 
     cap           values above the median by more than this many times (median - least) are compressed; the median is
                   that of the worst values if there are many
@@ -84,9 +84,9 @@ class Transform:
 
     @classmethod
     def from_values(cls, y: Array, *, centred: bool, settings: TransformSettings | None = None) -> Transform:
-        """Standardise y; without centring, divide by the root mean square. With settings, compress wild values first.
+        """Standardise y; without centring, divide by the root mean square. Constant values are only centred.
 
-        Constant values are only centred.
+        With settings, extreme values are compressed first.
         """
         cap, width = np.inf, 1.0
         if settings is not None and len(y):

@@ -3,29 +3,31 @@
 `write` makes one HTML page that opens offline, `build` gives the same content as plain data, and `plots` draws single
 pictures for notebooks.
 
-    records     trials in one form, whoever ran them
-    model       the model of the trials
-    axes        a parameter or choice as positions that configurations can be moved to
-    sampling    configurations that nobody evaluated
-    effects     effects of parameters and options under a model
-    importance  shares of the variance, and interactions
-    trust       how well the model predicts trials that it has not seen
-    optima      how good each branch can get
-    front       the best trade-offs of several objectives
-    feasibility where constraints are kept and evaluations succeed
-    history     what became of what earlier studies said
-    summary     everything that a report shows, as plain data
-    format      numbers and labels as people read them
-    bars        horizontal bars and intervals with long labels
-    plots       the pictures
-    front_plots pictures of fronts and probabilities
-    tree        the tree with what was tried and learned
-    sections    what the sections of the page share
-    learned     the sections about what the models learned
-    tradeoffs   the sections about fronts, constraints and failures
-    html        the page
-    text        the short form for a terminal
-    study       the report of an Optuna study
+    records       trials in one form, whoever ran them
+    model         the model of the trials
+    axes          a parameter or choice as positions that configurations can be moved to
+    sampling      configurations that nobody evaluated
+    effects       effects of parameters and options under a model
+    importance    shares of the variance, and interactions
+    trust         how well the model predicts trials that it has not seen
+    optima        how good each branch can get
+    front         the best trade-offs of several objectives
+    feasibility   where constraints are kept and evaluations succeed
+    failures      where trials fail, as a rule in words
+    history       what became of what earlier studies said
+    summary       everything that a report shows, as plain data
+    format        numbers and labels as people read them
+    bars          horizontal bars and intervals with long labels
+    plots         the pictures
+    front_plots   pictures of fronts and probabilities
+    tree          the tree with what was tried and learned
+    sections      what the sections of the page share
+    learned       the sections about what the models learned
+    tradeoffs     the sections about fronts, constraints and failures
+    history_html  the section about earlier studies
+    html          the page
+    text          the short form for a terminal
+    study         the report of an Optuna study
 """
 
 from __future__ import annotations

@@ -23,13 +23,14 @@ from addtree.model.surrogate import Surrogate
 from addtree.report.axes import Axis, make_axis
 from addtree.report.failures import FailureRule, separating_rule
 from addtree.report.format import number
-from addtree.report.model import MAX_SIZE, Limits
+from addtree.report.model import Limits
 from addtree.report.records import Record, standard_errors, with_value
 from addtree.report.sampling import evenly_spaced, move_to
 from addtree.run.goals import Constraint, Goals
 from addtree.search.acquisition import log_feasibility
 from addtree.search.criterion import Single
 from addtree.space.space import Choice, Space
+from addtree.support.numbers import MAX_SIZE
 
 _MIN_TRIALS = 4  # With fewer trials than this, no probabilities are shown: they would be guesses.
 _POSITIONS = 15  # A map has this many positions along a numeric axis.

@@ -27,12 +27,13 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.report.effects import Z_95, Curve, Effects
 from addtree.report.format import plural, value
-from addtree.report.model import MAX_SIZE, Limits, clip, clip_bound, fit_model
+from addtree.report.model import Limits, clip, clip_bound, fit_model
 from addtree.report.records import Record
 from addtree.report.trust import rank_correlation
 from addtree.run.history import Task, adapt, learn, read_history
 from addtree.run.settings import Settings
 from addtree.space.space import Space
+from addtree.support.numbers import MAX_SIZE
 
 _LIMITS = Limits(fit=64, condition=64, draws=2)  # The models of earlier studies need not be very exact.
 _CONFIRMED = 0.5  # From this correlation of two effects on, the first is said to be confirmed.

@@ -15,9 +15,6 @@ from addtree.space.space import Space
 
 _CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
 
-MAX_SIZE = 1e300
-"""Larger values, positive or negative, are clipped, because computing with them would overflow."""
-
 
 @dataclass(frozen=True)
 class Limits:

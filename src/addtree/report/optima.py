@@ -27,7 +27,7 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
-from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits
+from addtree.report.model import DEFAULT_LIMITS, Limits
 from addtree.report.records import Record, encode_records, standard_errors
 from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import CandidateSettings, Observed, within_node
@@ -35,6 +35,7 @@ from addtree.search.pathwise import SamplePaths
 from addtree.space.encoding import Encoding
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
+from addtree.support.numbers import MAX_SIZE
 
 _SEED = 0  # Every draw starts from this seed, so that a report can be reproduced.
 _LIKELY = 0.5  # From this probability on, the optimum is said to lie in an option.

@@ -20,13 +20,14 @@ from addtree.report.format import plural
 from addtree.report.front import Front, best_of, find_front, is_feasible
 from addtree.report.history import HistoryReport, compare
 from addtree.report.importance import Share, interactions, shares
-from addtree.report.model import DEFAULT_LIMITS, MAX_SIZE, Limits, clip, clip_bound, fit_model
+from addtree.report.model import DEFAULT_LIMITS, Limits, clip, clip_bound, fit_model
 from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records, with_value
 from addtree.report.trust import CrossValidation, cross_validate
 from addtree.run.goals import Bounds, Goals, Noise
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
+from addtree.support.numbers import MAX_SIZE
 from addtree.support.threads import one_blas_thread
 
 _MIN_VALUES = 4  # With fewer values than this, no effects are shown: they would be guesses.

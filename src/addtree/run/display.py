@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 320, 90  # The size of the small picture in pixels.
 _MARGIN = 6  # Pixels between the edge of the picture and its points.
-_SHARE_SHOWN = 0.9  # The picture shows the best values up to this quantile, so that a few wild ones do not flatten it.
+_SHARE_SHOWN = 0.9  # The picture shows the best values up to this quantile: a few extreme ones would flatten it.
 _MAX_POINTS = 2000  # The picture has at most this many points.
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.errors import OptionError, TrialError
-from addtree.support.numbers import as_float, is_flag, is_number, read_number
+from addtree.support.numbers import as_float, is_finite, is_flag, is_number, read_number
 
 VALUE = "value"
 """The name of the objective of a run without names."""
@@ -35,7 +35,7 @@ class Objective:
 
     @property
     def sign(self) -> float:
-        """What a value is multiplied by so that less is better; the one place where maximisation becomes that."""
+        """What a value is multiplied by so that less is better: the one place where maximising becomes minimising."""
         return -1.0 if self.maximize else 1.0
 
 
@@ -114,7 +114,7 @@ class Goals:
         return (*(o.sign for o in self.objectives), *(c.sign for c in self.constraints))
 
     def position(self, name: str | None) -> int:
-        """The position of a value among the names, or an OptionError; None is the only objective."""
+        """The position of a value among the names, or an OptionError; None stands for the only objective."""
         if name is None and len(self.objectives) == 1:
             return 0
         if name not in self.names:
@@ -145,7 +145,7 @@ class Goals:
         names = tuple(o.name for o in self.objectives)
         if len(names) == 1:
             raise OptionError(f"reference_point={point!r} is for several objectives; leave it out")
-        if not isinstance(point, Mapping) or set(point) != set(names) or not all(map(_is_finite, point.values())):
+        if not isinstance(point, Mapping) or set(point) != set(names) or not all(map(is_finite, point.values())):
             raise OptionError(
                 f"reference_point={point!r} must be a dict with a finite number for each of {_listed(names)}"
             )
@@ -238,10 +238,6 @@ def _read_constraints(given: Any) -> tuple[Constraint, ...]:
 def _check_name(argument: str, name: Any) -> None:
     if not isinstance(name, str) or not name:
         raise OptionError(f"{argument}=: the name {name!r} must be a string that is not empty")
-
-
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(as_float(value))
 
 
 def _or_none(bound: float) -> float | None:

@@ -5,7 +5,7 @@ one. What agrees by name and domain is used:
 
     a parameter that the new space lacks              is left out
     a parameter whose values are all unusable         is left out: its domain is another one
-    a trial with an unusable value of another one     is left out: the value is outside the range, or the option is gone
+    a trial with another unusable value               is left out: the value is outside the range, or the option is gone
     a number between two values of a grid             becomes the nearer value
     a parameter that the trial lacks                  is drawn at random: the task does not depend on it
 """
@@ -36,7 +36,7 @@ from addtree.run.trials import Trial
 from addtree.space.encoding import Encoding
 from addtree.space.parameters import Integer, Real
 from addtree.space.restriction import Restriction
-from addtree.support.numbers import as_float, is_number, is_whole, read_number
+from addtree.support.numbers import MAX_SIZE, as_float, is_number, is_whole, plural, read_number
 from addtree.support.threads import one_blas_thread
 
 _log = logging.getLogger("addtree")
@@ -44,8 +44,7 @@ _log = logging.getLogger("addtree")
 MAX_TRIALS = 64
 """Trials of one task that are used: the best ones and a sample of the others. `benchmarks.history` measures with it."""
 
-_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
-_LEAST = 2  # A task with fewer different values says nothing.
+_MIN_VALUES = 2  # A task with fewer different values is not used: it ranks no configurations.
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Task:
         """A task whose values are to be minimised or maximised; one that failed counts as the worst of them."""
         sign = -1.0 if maximize else 1.0
         y = np.array([math.nan if value is None else sign * as_float(value) for value in values])
-        y = np.clip(np.where(np.isfinite(y), y, np.nan), -_HUGE, _HUGE)
+        y = np.clip(np.where(np.isfinite(y), y, np.nan), -MAX_SIZE, MAX_SIZE)
         worst = np.max(y, initial=-np.inf, where=~np.isnan(y))
         known = worst > -np.inf
         return cls(tuple(configs) if known else (), tuple(np.where(np.isnan(y), worst, y).tolist()) if known else ())
@@ -103,7 +102,10 @@ def read_for(goals: Goals, history: Any) -> tuple[Task, ...]:
 
 
 def check_history(history: Any) -> tuple[Any, ...]:
-    """The same history with every study read but the pairs, whose direction is not known yet; or an OptionError."""
+    """The history with its studies read and its lists of pairs as they are, or an OptionError.
+
+    The direction of pairs is that of the new run, which is not known yet.
+    """
     tasks = read_history(history, maximize=False)
     is_pairs = [isinstance(entry, Sequence) and not isinstance(entry, str) for entry in history]
     return tuple(tuple(entry) if own else task for entry, task, own in zip(history, tasks, is_pairs, strict=True))
@@ -169,12 +171,12 @@ def adapt(tasks: Sequence[Task], encoding: Encoding) -> tuple[Task, ...]:
     adapted, notes = [], _Notes()
     for task in tasks:
         found = _adapt(task, encoding, notes)
-        if len(set(found.values)) >= _LEAST:
+        if len(set(found.values)) >= _MIN_VALUES:
             adapted.append(found)
         else:
             notes.tasks += 1
     if text := str(notes):
-        _log.warning("history: not used were %s", text)
+        _log.warning("history: this was not used: %s", text)
     return tuple(adapted)
 
 
@@ -187,7 +189,7 @@ class _Notes:
 
     def __str__(self) -> str:
         parts = [f"{self.tasks} {'study' if self.tasks == 1 else 'studies'}"] if self.tasks else []
-        parts += [f"{self.trials} {'trial' if self.trials == 1 else 'trials'}"] if self.trials else []
+        parts += [plural(self.trials, "trial")] if self.trials else []
         if self.parameters:
             parts.append(f"the parameters {', '.join(map(repr, sorted(self.parameters)))}")
         return ", ".join(parts)
@@ -226,7 +228,7 @@ def _usable(domain: Any, value: Any) -> Any:
     if isinstance(domain, (Real, Integer)) and is_number(value) and domain.low <= value <= domain.high:
         exact = Fraction(int(value) if is_whole(value) else as_float(value))
         steps = (exact - Fraction(domain.low)) / Fraction(domain.step or 1)
-        return domain._value(round(steps))  # A value that is not on the grid; all others were accepted.
+        return domain._value(round(steps))  # The value is between two values of a grid.
     return _UNUSABLE
 
 

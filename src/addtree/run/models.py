@@ -17,7 +17,6 @@ from addtree.model.success import SuccessModel, SuccessSettings
 from addtree.model.surrogate import Surrogate
 from addtree.model.transfer import EarlierTasks
 from addtree.run.goals import Goals
-from addtree.run.prediction import conditioned
 from addtree.run.settings import Settings
 from addtree.search.multiobjective import Posteriors
 from addtree.space.encoding import Encoding
@@ -30,7 +29,7 @@ class Models:
     values   one surrogate for each objective, then one for each constraint
     success  the probability that an evaluation succeeds; None as long as no trial failed. It is a function of the
              outcomes alone, and is kept only to save work
-    cost     log cost; None if it does not count. The same holds of it
+    cost     log cost; None if costs do not count. It is a function of the costs alone, and is kept only to save work
     """
 
     values: tuple[Surrogate, ...]
@@ -41,10 +40,10 @@ class Models:
         """Whether any surrogate should be fitted again now that there are n observations."""
         return any(surrogate.is_due(n) for surrogate in self.values)
 
-    def conditioned(self, data: Sequence[Observations], pending: Sequence[Array]) -> Models:
+    def conditioned(self, data: Sequence[Observations], pending: Array | None = None) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
-        values = tuple(conditioned(s, own, pending) for s, own in zip(self.values, data, strict=True))
-        return replace(self, values=values)
+        values = (surrogate.condition_on_new(own) for surrogate, own in zip(self.values, data, strict=True))
+        return replace(self, values=tuple(values if pending is None else (each.expect(pending) for each in values)))
 
     def give_up(self, n_objectives: int, X: Array) -> Models:
         """The models of the objectives with rows X that fail; those of constraints learn nothing from them."""
@@ -53,7 +52,7 @@ class Models:
         given_up = (surrogate.give_up(X) for surrogate in self.values[:n_objectives])
         return replace(self, values=(*given_up, *self.values[n_objectives:]))
 
-    def posteriors(self, goals: Goals, pending: Sequence[Array]) -> Posteriors:
+    def posteriors(self, goals: Goals, pending: Array | None = None) -> Posteriors:
         """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""
         n = len(goals.objectives)
         objectives, constraints = self.values[:n], self.values[n:]
@@ -67,7 +66,7 @@ class Models:
             tuple(surrogate.posterior for surrogate in constraints),
             tuple((_scaled(s, low), _scaled(s, high)) for s, (low, high) in zip(constraints, bounds, strict=True)),
             reference,
-            np.array(pending) if len(pending) else None,
+            pending,
         )
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -85,6 +84,8 @@ class Learning:
     """How the models of a run are learned; it does not change in a run.
 
     specifications    one for each objective and constraint
+    kernel            their kernel
+    settings          how they are fitted
     success_kernel    the kernel of the model of success
     success_settings  how that model is learned
     earlier           what is known about the first objective from earlier tasks; None if there are none

@@ -5,19 +5,18 @@ The model is a normal distribution N(m, s²) on the scale z of its transform. Wi
     mean, std   of y(z) for z ~ N(m, s²), from equally probable quantiles of z
     gain        E[max(y(b) - y(z), 0)] = ∫ Φ((z - m) / s) dy(z) over z < b, where b is the least mean observed
 
-The transform stretches its tails. A value that exceeds those observed by more than their range therefore counts as the
-limit of that range.
+The inverse of the transform stretches its tails. Values are therefore limited to the range of those observed, widened
+by its own width on both sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from addtree._types import Array, Mask
+from addtree._types import Array
 from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
 from addtree.model.surrogate import Surrogate
@@ -28,26 +27,6 @@ from addtree.search.policy import Policy, suggest
 _QUANTILES = ndtri((np.arange(64) + 0.5) / 64)  # Standard normal quantiles that stand for the distribution.
 _STEPS = 256  # Steps of the integral of the gain.
 _TAIL = 8.0  # The integral of the gain begins this many standard deviations below the mean.
-
-
-def conditioned(surrogate: Surrogate, data: Observations, pending: Sequence[Array]) -> Surrogate:
-    """A model with the observations told since it was fitted, and with pending rows at their own means."""
-    n = surrogate.n_fitted
-    if len(data) > n:
-        surrogate = surrogate.condition(data[n:])
-    return surrogate.expect(np.array(pending)) if len(pending) else surrogate
-
-
-def leveled(y: Array, inside: Mask) -> Array:
-    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
-
-    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
-    of a bad branch apart. The offset of a branch carries no other information.
-    """
-    if inside.all() or not inside.any():
-        return y
-    gap = float(np.min(y[inside]) - np.min(y[~inside]))
-    return np.where(inside, y, y + gap) if gap > 0.0 else y
 
 
 def predict(surrogate: Surrogate, data: Observations, row: Array, *, observed: bool) -> tuple[float, float]:
@@ -73,14 +52,8 @@ def expected_gain(
     posteriors  of the objective and the constraints
     success     the probability that an evaluation succeeds; None if none has failed
     """
-    plain = replace(
-        policy,
-        acquisition="logei",
-        lower_turn=None,
-        local_turn=None,
-        neglected=False,
-        noisy=replace(policy.noisy, share=np.inf),
-    )
+    noiseless = replace(policy.noisy, share=np.inf)  # never applies
+    plain = replace(policy, acquisition="logei", lower_turn=None, local_turn=None, neglected=False, noisy=noiseless)
     bonus = None if success is None else policy.avoidance.criterion(success, cautious=False)
     row = suggest(plain, posteriors, observed, turn=1, rng=rng, bonus=bonus)
     if row is None:
@@ -97,7 +70,7 @@ def expected_gain(
 
 
 def _in_units(surrogate: Surrogate, y: Array, z: Array) -> Array:
-    """z in the units of y, within the range of the values observed and once that range on both sides."""
+    """z in the units of y, limited to the range of the values y, widened by its own width on both sides."""
     low, high = float(np.min(y)), float(np.max(y))
     span = high - low if high > low else surrogate.transform.scale
     return np.clip(surrogate.transform.inverse(z), low - span, high + span)

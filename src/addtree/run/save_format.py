@@ -142,7 +142,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
 
 
 def _is_too_large(content: bytes) -> bool:
-    """Whether JSON exceeds the limits. Each of its values follows a comma, or opens or begins a list or an object."""
+    """Whether JSON exceeds the limits. Commas and opening brackets are counted: there are about as many values."""
     return len(content) > MAX_BYTES or sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES
 
 
@@ -159,7 +159,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def to_space(form: Mapping[str, Any], given: Space | None) -> Space:
     """The space of a form, or the given one if that has the same form.
 
-    JSON does not tell all labels apart: the members of a StrEnum come back as strings. The given space still has them.
+    JSON does not keep the type of every label: the members of a StrEnum become strings. The given space still has them.
     """
     space = Space.from_dict(form)
     return given if given is not None and given == space and json.dumps(given.to_dict()) == json.dumps(form) else space

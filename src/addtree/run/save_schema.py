@@ -10,13 +10,12 @@ known version is damage. If it were ignored, the next save would lose it silentl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from addtree.run.goals import VALUE
-from addtree.support.numbers import as_float, is_number, is_whole, plural
+from addtree.support.numbers import is_finite, is_whole, plural
 
 MAX_COUNT = 10**15
 """No run asks more often than this."""
@@ -36,10 +35,6 @@ class Field:
     accepts: Callable[[Any], bool]
 
 
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(as_float(value))
-
-
 def _whole(low: int, high: int) -> Field:
     return Field(f"a whole number from {low} to {high}", lambda v: is_whole(v) and low <= v <= high)
 
@@ -52,7 +47,7 @@ def _list_of(expected: str, accepts: Callable[[Any], bool]) -> Field:
     return Field(f"a list of {expected}", lambda v: isinstance(v, list) and all(map(accepts, v)))
 
 
-_NOT_NEGATIVE = Field("a finite number, zero or more, or null", lambda v: v is None or (_is_finite(v) and v >= 0))
+_NOT_NEGATIVE = Field("a finite number, zero or more, or null", lambda v: v is None or (is_finite(v) and v >= 0))
 _TEXT = Field("a string", lambda v: isinstance(v, str))
 _OBJECT = Field("an object", lambda v: isinstance(v, dict))
 _TEXT_OR_NULL = Field("a string or null", lambda v: v is None or isinstance(v, str))
@@ -91,21 +86,21 @@ OPTIONS = (
 TRIAL_FIELDS = {
     "config": _OBJECT,
     "state": Field(f"one of {', '.join(STATES)}", lambda v: v in STATES),
-    "values": _by_name("finite numbers", _is_finite),
-    "stds": _by_name("finite numbers, zero or more", lambda v: _is_finite(v) and v >= 0),
+    "values": _by_name("finite numbers", is_finite),
+    "stds": _by_name("finite numbers, zero or more", lambda v: is_finite(v) and v >= 0),
     "duration": _NOT_NEGATIVE,
-    "cost": Field("a finite number above zero, or null", lambda v: v is None or (_is_finite(v) and v > 0)),
+    "cost": Field("a finite number above zero, or null", lambda v: v is None or (is_finite(v) and v > 0)),
     "error": _TEXT_OR_NULL,
     "traceback": _TEXT_OR_NULL,
 }
 TASK_FIELDS = {
     "configs": _list_of("objects", _OBJECT.accepts),
-    "values": _list_of("finite numbers", _is_finite),
+    "values": _list_of("finite numbers", is_finite),
 }
 MODEL_FIELDS = {
     "n": _whole(1, MAX_COUNT),
     "n_fresh": _whole(1, MAX_COUNT),
-    "theta": _list_of("finite numbers", _is_finite),
+    "theta": _list_of("finite numbers", is_finite),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,10 @@ from addtree.model.observations import Observations
 from addtree.model.success import SuccessModel
 from addtree.run.goals import Goals
 from addtree.run.models import Learning, Models
-from addtree.run.prediction import leveled
 from addtree.run.trials import TrialLog
 from addtree.search.candidates import Observed, candidates
 from addtree.search.cost import cost_criterion, fit_cost
-from addtree.search.criterion import plus
+from addtree.search.criterion import Criterion, plus
 from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
 from addtree.search.joint import maximize_jointly
@@ -73,9 +73,20 @@ class Known:
     def __len__(self) -> int:
         return len(self.log) + len(self.elsewhere)
 
-    def taken(self, encoding: Encoding) -> set[bytes]:
+    @cached_property
+    def taken(self) -> set[bytes]:
         """The keys of all trials, here and elsewhere."""
-        return self.log.taken.union(encoding.keys(self.elsewhere))
+        return self.log.taken.union(self.log.encoding.keys(self.elsewhere))
+
+    @cached_property
+    def pending(self) -> Array:
+        """The rows that are being evaluated, here and elsewhere (m x D)."""
+        return np.concatenate([self.log.pending_rows(), self.elsewhere])
+
+    @property
+    def rows(self) -> Array:
+        """The rows of all trials, here and elsewhere (n x D)."""
+        return np.concatenate([self.log.rows(), self.elsewhere])
 
     def idle(self, policy: Policy) -> int:
         """The number of trials after the best one, those elsewhere included; 0 if the run is no longer young."""
@@ -85,7 +96,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Suggester:
-    """What does not change in a run. Each method returns a suggestion and what was learned on the way to it.
+    """Makes the suggestions of a run, and returns with each what was learned on the way. Its fields do not change.
 
     goals      what the run looks for
     design     the rows of the initial design
@@ -109,94 +120,84 @@ class Suggester:
         self, turn: int, known: Known, initial: tuple[Restriction, ...]
     ) -> tuple[dict[str, Any], Models | None, tuple[Restriction, ...]]:
         """The configuration to evaluate next, the models, and the initial configurations that remain after it."""
-        taken = known.taken(self.encoding)
         repeats = any(self.goals.noise.values())
         for k, restriction in enumerate(initial):
             row, models = self.suggest(turn, known, restriction)
-            if repeats or self.encoding.keys(row[None])[0] not in taken:
+            if repeats or self.encoding.keys(row[None])[0] not in known.taken:
                 return restriction.restore(self.encoding.decode(row)), models, initial[k + 1 :]
         row, models = self.suggest(turn, known, None)
         return self.encoding.decode(row), models, ()
 
     def suggest(self, turn: int, known: Known, restriction: Restriction | None) -> tuple[Array, Models | None]:
         """The row to evaluate next, and the models as they were last fitted."""
-        rng, taken = self.rng(turn), known.taken(self.encoding)
+        rng = self.rng(turn)
         if restriction is not None and restriction.row is not None:
             return restriction.row, known.models
         success = self.learning.success(known.models, *known.log.outcomes()) if known.log.has_failed else None
-        in_design = len(known.log.told) < len(self.design)
-        row = self._planned_row(known, restriction, success, rng, in_design)
-        if row is not None and self.encoding.keys(row[None])[0] not in taken:
+        row = self._planned_row(known, restriction, success, rng)
+        if row is not None and self.encoding.keys(row[None])[0] not in known.taken:
             return row, known.models
         if success is not None and not known.log.done:
             found = self._search_success(known, restriction, success, rng)
             if found is not None:
                 return found, known.models
-        may_search = not in_design or success is not None or self.learning.earlier is not None
+        may_search = not self._in_design(known) or success is not None or self.learning.earlier is not None
         if known.log.done and may_search:
             return self._search(turn, known, restriction, success)
-        found = new_row(self.encoding, taken, restriction, rng)
+        found = new_row(self.encoding, known.taken, restriction, rng)
         return (any_row(self.encoding, restriction, rng) if found is None else found), known.models
 
+    def _in_design(self, known: Known) -> bool:
+        """Whether fewer trials have a result than the initial design has rows."""
+        return len(known.log.told) < len(self.design)
+
     def _planned_row(
-        self,
-        known: Known,
-        restriction: Restriction | None,
-        success: SuccessModel | None,
-        rng: np.random.Generator,
-        in_design: bool,
+        self, known: Known, restriction: Restriction | None, success: SuccessModel | None, rng: np.random.Generator
     ) -> Array | None:
         """A row that is planned and does not need the model of values; None if there is none, or the model is better.
 
-        Without earlier tasks, it is a row of the initial design. With them, the rows of their portfolio come first, and
-        then the model, as long as they agree with what was told. Some of the design are mixed in, because a model that
-        has seen only what was good before does not know what else there is. If they do not agree, all of the design is
-        evaluated: what they proposed tells too little.
+        Without earlier tasks, it is the next row of the initial design.
+
+        As long as earlier tasks agree with the values told, the rows of their portfolio come first, and then the model.
+        Some rows of the design are mixed in, because a model that has seen only what was good before does not know what
+        else there is. If they disagree, the whole design is evaluated, because the portfolio tells too little.
         """
-        earlier, taken = self.learning.earlier, known.taken(self.encoding)
+        earlier, in_design = self.learning.earlier, self._in_design(known)
         if earlier is not None:
             agrees = not known.log.done or earlier.agrees_with(known.log.data()[0])
             mixes_in = earlier.settings.mixes_in(len(known))
-            portfolio, design = self._left(self.portfolio, taken), self._left(self.design, taken)
+            portfolio = self._untaken(self.portfolio, known)
             if restriction is None and agrees and len(portfolio) and not mixes_in:
                 return np.asarray(portfolio[0])
             if agrees and known.log.done:
                 in_design = mixes_in
             elif restriction is None:
-                in_design = len(design) > 0
+                in_design = len(self._untaken(self.design, known)) > 0
         return self._design_row(known, restriction, success, rng) if in_design else None
 
-    def _left(self, rows: Array, taken: set[bytes]) -> Array:
-        """The rows that are not taken."""
-        return rows[[key not in taken for key in self.encoding.keys(rows)]]
+    def _untaken(self, rows: Array, known: Known) -> Array:
+        """The rows that no trial has."""
+        return rows[[key not in known.taken for key in self.encoding.keys(rows)]]
 
     def _search(
         self, turn: int, known: Known, restriction: Restriction | None, success: SuccessModel | None
     ) -> tuple[Array, Models]:
         """The row that the models find best to evaluate next, and the models as they were last fitted."""
-        rng, taken = self.rng(turn), known.taken(self.encoding)
-        data = known.log.data()
+        rng, data, taken = self.rng(turn), known.log.data(), known.taken
         fitted = models = replace(self.learning.fitted(known.models, data, rng), success=success)
         if restriction is not None:
             data, models = self._leveled(models, data, restriction, rng)
-        pending = [*known.log.pending_rows(), *known.elsewhere]
-        models, failed, bonus = models.conditioned(data, pending), None, None
-        idle = known.idle(self.policy)
-        explores = self.policy.explores(turn, idle)
+        models, failed = models.conditioned(data, known.pending), None
         if success is not None:
-            failed, avoidance = known.log.failed_rows(), self.policy.avoidance
-            models = models.give_up(len(self.goals.objectives), avoidance.systematic(success, failed))
-            bonus = avoidance.criterion(success, cautious=not explores)
+            failed = known.log.failed_rows()
+            models = models.give_up(len(self.goals.objectives), self.policy.avoidance.systematic(success, failed))
         if self.cost_aware:
-            X, costs = known.log.costs()
-            cost = fit_cost(self.learning.success_kernel, X, costs, last=fitted.cost)
-            fitted = replace(fitted, cost=cost)
-            if cost is not None and not explores:
-                criterion = cost_criterion(cost, X, costs)
-                bonus = criterion if bonus is None else plus(bonus, criterion)
-        posteriors = models.posteriors(self.goals, pending)
+            fitted = replace(fitted, cost=fit_cost(self.learning.success_kernel, *known.log.costs(), last=fitted.cost))
+        idle = known.idle(self.policy)
+        bonus = self._bonus(known, fitted, explores=self.policy.explores(turn, idle))
+        posteriors = models.posteriors(self.goals, known.pending)
         if self._may_repeat(posteriors):
-            taken = set(self.encoding.keys(np.array(pending))) if pending else set()
+            taken = set(self.encoding.keys(known.pending))
         elif self.goals.constraints:
             posteriors = replace(posteriors, feasible=self._feasible(data))
         hints = None if self.learning.earlier is None else self.learning.earlier.X
@@ -208,13 +209,25 @@ class Suggester:
             found = suggest_again(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
+    def _bonus(self, known: Known, models: Models, *, explores: bool) -> Criterion | None:
+        """What is added to the acquisition: the log probability of success, and the negative log cost.
+
+        explores  whether it is the turn of a neglected branch, in which costs do not count, and failures count less
+        """
+        success, cost = models.success, models.cost
+        bonus = None if success is None else self.policy.avoidance.criterion(success, cautious=not explores)
+        if cost is None or explores:
+            return bonus
+        cheap = cost_criterion(cost, *known.log.costs())
+        return cheap if bonus is None else plus(bonus, cheap)
+
     def _leveled(
         self, models: Models, data: tuple[Observations, ...], restriction: Restriction, rng: np.random.Generator
     ) -> tuple[tuple[Observations, ...], Models]:
         """Observations of the objectives at the level of the branch that a restriction allows, and their models."""
         found, surrogates = list(data), list(models.values)
         for k in range(len(self.goals.objectives)):
-            y = leveled(data[k].y, restriction.in_allowed_branch(data[k].X))
+            y = _raise_outside(data[k].y, restriction.in_allowed_branch(data[k].X))
             if y is not data[k].y:
                 found[k] = replace(data[k], y=y)
                 surrogates[k] = surrogates[k].refit(self.learning.informed(found)[k], rng=rng)
@@ -235,35 +248,25 @@ class Suggester:
         self, known: Known, restriction: Restriction | None, success: SuccessModel, rng: np.random.Generator
     ) -> Array | None:
         """As long as all evaluations failed: the row that is most likely to succeed; None if all are taken."""
-        taken, pending = known.taken(self.encoding), [*known.log.pending_rows(), *known.elsewhere]
-        model = success.expect(np.array(pending)) if pending else success
         nothing = np.empty((0, self.encoding.n_columns))
-        observed = Observed(self.encoding, nothing, np.empty(0), taken, restriction)
+        observed = Observed(self.encoding, nothing, np.empty(0), known.taken, restriction)
         rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)
         search, tolerance = self.policy.joint, self.policy.tolerance
-        criterion = self.policy.avoidance.criterion(model)
+        criterion = self.policy.avoidance.criterion(success.expect(known.pending))
         return maximize_jointly(criterion, observed, rows, search=search, tolerance=tolerance)
 
     def _design_row(
-        self,
-        known: Known,
-        restriction: Restriction | None,
-        success: SuccessModel | None,
-        rng: np.random.Generator,
+        self, known: Known, restriction: Restriction | None, success: SuccessModel | None, rng: np.random.Generator
     ) -> Array | None:
         """The next row of the initial design; None if all rows that remain are likely to fail.
 
-        Under a restriction, or if many rows are evaluated at once, it is a row chosen with regard to those known.
+        Under a restriction, or if no row remains, it is a row that differs from all known rows.
         """
         if restriction is None and len(known) < len(self.design) and self._follows_plan(known, success):
             return np.asarray(self.design[len(known)])
-        left = np.empty((0, self.encoding.n_columns))
-        if restriction is None:
-            left = self._left(self.design, known.taken(self.encoding))
+        left = self._untaken(self.design, known) if restriction is None else np.empty((0, self.encoding.n_columns))
         if not len(left):
-            rows = [*known.log.rows, *known.elsewhere]
-            X = np.array(rows).reshape(len(rows), self.encoding.n_columns)
-            left = next_row(self.encoding, X, rng, restriction)[None]
+            left = next_row(self.encoding, known.rows, rng, restriction)[None]
         if success is not None and restriction is None:
             left = self.policy.avoidance.worth_trying(success, left)
         return np.asarray(left[0]) if len(left) else None
@@ -271,3 +274,15 @@ class Suggester:
     def _follows_plan(self, known: Known, success: SuccessModel | None) -> bool:
         """Whether the number of trials says which row of the design is next: none was forgotten or left out."""
         return not known.log.forgotten and success is None and self.learning.earlier is None
+
+
+def _raise_outside(y: Array, inside: Mask) -> Array:
+    """The values with those outside of a branch raised to its level, so that their best is not below the branch's.
+
+    The transform compresses values that are far above the best ones. Without this, the model could not tell the values
+    of a bad branch apart. The offset of a branch carries no other information.
+    """
+    if inside.all() or not inside.any():
+        return y
+    gap = float(np.min(y[inside]) - np.min(y[~inside]))
+    return np.where(inside, y, y + gap) if gap > 0.0 else y

@@ -17,14 +17,13 @@ from addtree.model.observations import Observations
 from addtree.run.goals import VALUE, Goals, checked_cost
 from addtree.search.hypervolume import hypervolumes, is_nondominated, reference_point
 from addtree.space.encoding import Encoding
-from addtree.support.numbers import is_whole, plural
+from addtree.support.numbers import MAX_SIZE, is_whole, plural
 
 _log = logging.getLogger("addtree")
 
 State: TypeAlias = Literal["pending", "done", "failed"]
 
 _MARGIN = 0.1  # The default reference point is worse than the front by this share of its range.
-_HUGE = 1e300  # Values beyond this count as this: sums and differences of larger ones are not representable.
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class TrialLog:
     """
 
     def __init__(self, encoding: Encoding, goals: Goals) -> None:
-        self._encoding = encoding
+        self.encoding = encoding
         self._goals = goals
         self._objectives = tuple(objective.name for objective in goals.objectives)
         self.run = os.urandom(8).hex()
@@ -161,9 +160,9 @@ class TrialLog:
         self._rows: dict[int, Array] = {}
         self._taken: set[bytes] = set()
         self._new_rows: list[Array] = []  # Rows whose keys are not in `_taken` yet.
-        self._done: list[Trial] = []  # Those with a value among the first `_n_sorted` told.
+        self._done: list[Trial] = []  # The trials with a value among the first `_n_sorted` told.
         self._n_sorted = 0
-        self._X = np.empty((0, encoding.n_columns))  # The rows of the first of them.
+        self._X = np.empty((0, encoding.n_columns))  # The rows of the first trials in `_done`.
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -177,7 +176,7 @@ class TrialLog:
     def taken(self) -> set[bytes]:
         """The keys of the rows of all trials."""
         if self._new_rows:
-            self._taken.update(self._encoding.keys(np.array(self._new_rows)))
+            self._taken.update(self.encoding.keys(np.array(self._new_rows)))
             self._new_rows.clear()
         return self._taken
 
@@ -194,14 +193,14 @@ class TrialLog:
         """Whether any trial failed."""
         return len(self.done) < len(self.told)
 
-    def pending_rows(self) -> list[Array]:
+    def pending_rows(self) -> Array:
         """The rows of the trials that have no result yet."""
-        return [self._rows[i] for i, trial in self._trials.items() if trial.state == "pending"]
+        return self.rows([i for i, trial in self._trials.items() if trial.state == "pending"])
 
-    @property
-    def rows(self) -> list[Array]:
-        """The rows of all trials, by id."""
-        return list(self._rows.values())
+    def rows(self, ids: Collection[int] | None = None) -> Array:
+        """The rows of the trials with these ids, in this order; by default of all."""
+        ids = self._rows.keys() if ids is None else ids
+        return np.array([self._rows[i] for i in ids]).reshape(len(ids), self.encoding.n_columns)
 
     def expect(self, config: Config) -> Trial:
         """Add a valid configuration as a pending trial."""
@@ -210,7 +209,7 @@ class TrialLog:
 
     def _add(self, trial: Trial) -> Trial:
         self._trials[trial.id] = trial
-        self._rows[trial.id] = row = self._encoding.encode_valid([trial.config])[0]
+        self._rows[trial.id] = row = self.encoding.encode_valid([trial.config])[0]
         self._new_rows.append(row)
         return trial
 
@@ -218,7 +217,7 @@ class TrialLog:
         """Remove a pending trial."""
         del self._trials[trial.id], self._rows[trial.id]
         self.forgotten.add(trial.id)
-        self._taken, self._new_rows = set(), self.rows
+        self._taken, self._new_rows = set(), list(self._rows.values())
 
     def tell(
         self,
@@ -228,11 +227,11 @@ class TrialLog:
         evaluation: Evaluation | None = None,
     ) -> Trial:
         """Record the values of a pending trial, or None if it failed; it also failed if one is NaN or infinite."""
-        wild = [(name, value) for name, value in (values or {}).items() if not math.isfinite(value)]
-        if wild:
-            _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, *wild[0])
+        not_finite = [(name, value) for name, value in (values or {}).items() if not math.isfinite(value)]
+        if not_finite:
+            _log.warning("trial %d has %s %r; it is recorded as failed", trial.id, *not_finite[0])
         told = replace(trial, state="failed", evaluation=evaluation or Evaluation())
-        if values is not None and not wild:
+        if values is not None and not not_finite:
             told = replace(told, state="done", _values=values, _stds=stds or {})
         _log.debug(
             "trial %d is %s: %r, duration %r s, %r", told.id, told.state, told.values, told.duration, told.config
@@ -267,21 +266,20 @@ class TrialLog:
         """The first n values told of an objective or constraint (by default all), with its sign."""
         sign, done = self._goals.signs[self._goals.position(name)], self.done[:n]
         if new := self.done[len(self._X) :]:  # What was told never changes.
-            self._X = np.concatenate([self._X, [self._rows[trial.id] for trial in new]])
+            self._X = np.concatenate([self._X, self.rows([trial.id for trial in new])])
         X = self._X[:n]
         y = np.array([sign * trial._values[name] for trial in done])
-        return Observations(X, np.clip(y, -_HUGE, _HUGE), np.array([trial._stds.get(name, 0.0) for trial in done]))
+        std = np.array([trial._stds.get(name, 0.0) for trial in done])
+        return Observations(X, np.clip(y, -MAX_SIZE, MAX_SIZE), std)
 
     def outcomes(self) -> tuple[Array, Mask]:
         """The rows of the trials that were told, in this order, and which of them succeeded."""
-        X = np.array([self._rows[i] for i in self.told]).reshape(len(self.told), self._encoding.n_columns)
-        return X, np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
+        return self.rows(self.told), np.array([self._trials[i].state == "done" for i in self.told], dtype=bool)
 
     def costs(self) -> tuple[Array, Array]:
         """The rows of the trials with a value and a cost, in the order they were told, and these costs."""
         known = [trial for trial in self.done if trial.cost is not None]
-        X = np.array([self._rows[trial.id] for trial in known]).reshape(len(known), self._encoding.n_columns)
-        return X, np.array([trial.cost for trial in known], dtype=float)
+        return self.rows([trial.id for trial in known]), np.array([trial.cost for trial in known], dtype=float)
 
     def failed_rows(self) -> Array:
         """The rows of the trials that failed."""
@@ -295,7 +293,7 @@ class TrialLog:
     def best(self, among: Collection[int] | None = None, *, what: str = "best") -> Trial:
         """The feasible trial with the best value, among those with these ids or all; of several, the first.
 
-        what  what needs it, for the error if there are several objectives
+        what  the name of the query, for the error that is raised if there are several objectives
         """
         name = self._only_objective(what)
         sign = self._goals.objectives[0].sign
@@ -308,13 +306,16 @@ class TrialLog:
             return sum(i > best for i in self._trials)
         return None
 
+    def _is_feasible(self, trial: Trial) -> bool:
+        return trial.state == "done" and not self._goals.violation(trial._values)
+
     def feasible(self, among: Collection[int] | None = None) -> list[Trial]:
         """The trials that keep all constraints, by id, or an AddTreeError if there is none."""
         done = [t for t in self._trials.values() if t.state == "done" and (among is None or t.id in among)]
         if not done:
             last = next((f"; the last with: {e}" for i in self.told[::-1] if (e := self._trials[i].error)), "")
             raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed{last})")
-        found = [trial for trial in done if not self._goals.violation(trial._values)]
+        found = [trial for trial in done if self._is_feasible(trial)]
         if not found:
             nearest = min(done, key=lambda trial: self._goals.violation(trial._values))
             raise AddTreeError(
@@ -325,21 +326,20 @@ class TrialLog:
 
     def pareto(self) -> list[Trial]:
         """The feasible trials that no other dominates, by id; none if no trial is feasible."""
-        done = [t for t in self._trials.values() if t.state == "done" and not self._goals.violation(t._values)]
-        losses = np.array([self._goals.losses(t._values) for t in done]).reshape(len(done), len(self._objectives))
-        return [trial for trial, kept in zip(done, is_nondominated(losses), strict=True) if kept]
+        found = [trial for trial in self._trials.values() if self._is_feasible(trial)]
+        losses = np.array([self._goals.losses(t._values) for t in found]).reshape(len(found), len(self._objectives))
+        return [trial for trial, kept in zip(found, is_nondominated(losses), strict=True) if kept]
 
     def hypervolumes(self, reference: Mapping[str, float] | None) -> list[float]:
         """The hypervolume of the front after each trial told, below a reference point or one near the present front."""
         told = [self._trials[i] for i in self.told]
-        is_counted = [trial.state == "done" and not self._goals.violation(trial._values) for trial in told]
-        counted = [trial for trial, counts in zip(told, is_counted, strict=True) if counts]
-        if not counted:
+        feasible = [trial for trial in told if self._is_feasible(trial)]
+        if not feasible:
             return [0.0] * len(told)
-        losses = np.array([self._goals.losses(trial._values) for trial in counted])
+        losses = np.array([self._goals.losses(trial._values) for trial in feasible])
         point = near_front(losses) if reference is None else self._goals.losses(reference)
-        known = np.concatenate([[0.0], hypervolumes(losses, point)])
-        return [float(volume) for volume in known[np.cumsum(is_counted)]]
+        volumes = np.concatenate([[0.0], hypervolumes(losses, point)])
+        return [float(volume) for volume in volumes[np.cumsum([self._is_feasible(trial) for trial in told])]]
 
     def _only_objective(self, what: str) -> str:
         """The name of the objective, or an AddTreeError if there are several."""
@@ -378,7 +378,6 @@ class TrialLog:
 
 _NO_RESULT: dict[str, Any] = {"values": {}, "stds": {}}
 _NO_RESULT |= dict.fromkeys(("duration", "error", "traceback", "cost"))
-# A forgotten trial keeps its place in the list, because the place of a trial is its id.
 _FORGOTTEN: dict[str, Any] = {"config": {}, "state": "forgotten", **_NO_RESULT}
 
 

@@ -11,5 +11,9 @@ candidates      configurations to score
 decomposed      the search for acquisitions that add up over vertices (the paper's Algorithm 2)
 joint           the search for all others
 multiobjective  what a suggestion looks for with several objectives or constraints
-policy          what one suggestion looks for, and where
+noisy           what it looks for if values are noisy: top-two Thompson sampling
+failures        how it avoids evaluations that fail
+cost            how it prefers evaluations that are cheap
+policy          all of this in one suggestion: what it looks for, and where
+fallback        rows to evaluate if the search finds none
 """

@@ -21,7 +21,7 @@ ACQUISITIONS = ("logei", "ucb", "additive-ucb", "thompson")
 
 _TINY = 1e-20  # Variances below this count as this, which keeps quotients finite.
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-_LARGEST_SHARE = 1.0 - 2.0**-53  # The largest float below one keeps quotients finite.
+_LARGEST_SHARE = 1.0 - 2.0**-53  # The largest float below one. Larger shares count as this: quotients stay finite.
 _SQRT_HALF, _SQRT_HALF_PI = math.sqrt(0.5), math.sqrt(0.5 * math.pi)
 
 
@@ -93,7 +93,7 @@ def _log_h_low(u: Array) -> tuple[Array, Array, Array]:
 def log_success(prior_mean: float, likely: float = 0.0, caution: float = 0.0) -> Acquisition:
     """log p for p = E[Φ(b + g)] = Φ((b + mean) / √(1 + variance)), the probability of success (see `model.success`).
 
-    Below the probability `likely`, it falls `caution` times faster in addition.
+    Below the probability `likely`, it falls (1 + caution) times as fast.
     """
     threshold = math.log(likely) if likely > 0.0 else -math.inf
 

@@ -21,6 +21,7 @@ from addtree._types import Array, Index, Mask
 _FIRST_STEP = 0.05  # Length of the first step along its steepest coordinate, in units of the unit interval.
 _LONGEST_STEP = 0.5  # Longest step along any coordinate.
 _SHRINK = 0.3  # A step that does not gain is followed by one of this share of its length.
+_SHORTEST_STEP = 1e-9  # The ascent ends when no coordinate of any point moves by this much.
 _TINY = 1e-300  # Keeps quotients finite.
 _WINDOW = 4  # The gain of a point is judged over this many steps.
 _OUTLOOK = 3.0  # A point is assumed to gain at most this many times its gain in the window.
@@ -56,17 +57,16 @@ def ascend(
     row: Index | None = None,
     *,
     steps: int = 40,
-    tolerance: float = 1e-9,
-    enough: float | None = None,
+    tolerance: float | None = None,
 ) -> tuple[Array, Array]:
     """Maximise `function`, X -> value (B), gradient by X, over the free entries of X, each within its bounds.
 
     Point b owns the entries of X[row[b]] (of X[b] without `row`) that `box.free[b]` marks; no two points own the same
     entry. Returns the best X found and the values, none of them worse than at the start.
 
-    steps      evaluations of the function after the first, at most
-    tolerance  the ascent ends when no coordinate moves by this much
-    enough     for points of which only the best matters: the ascent ends when none that can still win gains this much
+    steps      largest number of evaluations of the function after the first
+    tolerance  for points of which only the best matters: the ascent ends when none that can still become the best has
+               lately gained this much
     """
     value, gradient = function(X)
     d = int(box.free.sum(axis=1).max(initial=0))
@@ -83,7 +83,7 @@ def ascend(
         room = np.where(g > 0.0, high - x, x - low) > 0.0  # the box leaves room uphill
         tried = np.minimum(np.maximum(x + _step(curvature.H, g, room, t), low), high)
         s = tried - x
-        if _largest(s).max() < tolerance:
+        if _largest(s).max() < _SHORTEST_STEP:
             break
         X[entries] = tried[valid]
         new_value, gradient = function(X)
@@ -94,14 +94,14 @@ def ascend(
         value = np.where(gained, new_value, value)
         t = np.where(gained, np.minimum(1.0, 2.0 * t), _SHRINK * t)
         history.append(value)
-        if enough is not None and _is_decided(history, enough):
+        if tolerance is not None and _is_decided(history, tolerance):
             break
     X[entries] = x[valid]
     return X, value
 
 
 def _step(H: Array, g: Array, room: Mask, t: Array) -> Array:
-    """The step of every point: quasi-Newton where H gives an ascent, else along the gradient; only where is room."""
+    """The step of every point: quasi-Newton if H gives an ascent, else along the gradient; only where there is room."""
     uphill = g * room
     step = _apply(H, uphill) * room
     poor = _dot(step, uphill) <= 0.0  # as it is while H is zero
@@ -111,13 +111,13 @@ def _step(H: Array, g: Array, room: Mask, t: Array) -> Array:
     return step
 
 
-def _is_decided(history: list[Array], enough: float) -> bool:
-    """Whether no point that can still become the best has lately gained enough."""
+def _is_decided(history: list[Array], tolerance: float) -> bool:
+    """Whether no point that can still become the best has lately gained more than the tolerance."""
     if len(history) <= _WINDOW:
         return False
     value = history[-1]
     gain = value - history[-1 - _WINDOW]
-    return not np.any((gain > enough) & (value + _OUTLOOK * gain >= value.max()))
+    return not np.any((gain > tolerance) & (value + _OUTLOOK * gain >= value.max()))
 
 
 class _Curvature:

@@ -12,7 +12,7 @@ from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 
-_ROUNDS = 20  # Changes of a row in a neglected branch that rules exclude, at most.
+_ROUNDS = 20  # A row in a neglected branch that rules exclude is changed at most this often.
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class CandidateSettings:
 
     anywhere        candidates uniform over the space
     near            candidates around the incumbents
-    across          candidates that are incumbents with one choice changed, at most; as many again with one number
-                    moved to where it opens something else
+    across          largest number of incumbents with one choice changed, and of incumbents with one number moved to
+                    where it opens something else
     donor_share     share of those that take what the new option or interval opens from its best observation
     incumbents      number of best observations that serve as incumbents
     hopeless_after  an option is no longer probed after this many evaluations, all as bad as the worst of all
@@ -204,13 +204,15 @@ def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, 
     moved = []
     for row in best:
         for j, cells in encoding.cells.items():
-            here = -1 if np.isnan(row[j]) else int(cells.of_codes(row[j]))
-            for cell in range(len(cells)) if here >= 0 else ():
+            if np.isnan(row[j]):
+                continue
+            here = int(cells.of_codes(row[j]))
+            for cell in range(len(cells)):
                 if cell != here:
                     new = row.copy()
-                    near = cells.low[cell] if cell > here else cells.high[cell]
+                    nearest = cells.low[cell] if cell > here else cells.high[cell]
                     anywhere = encoding.draw_in_cells(j, (cell, cell), rng.random(1))[0]
-                    new[j] = near if rng.random() < 0.5 else anywhere
+                    new[j] = nearest if rng.random() < 0.5 else anywhere
                     moved.append(new)
     if len(moved) > settings.across:
         moved = [moved[i] for i in rng.choice(len(moved), size=settings.across, replace=False)]

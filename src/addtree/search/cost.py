@@ -13,6 +13,7 @@ from addtree.model.kernel import Kernel
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
+from addtree.model.thinning import in_steps
 from addtree.search.acquisition import cheapness
 from addtree.search.criterion import Criterion, Single
 
@@ -28,7 +29,7 @@ def fit_cost(kernel: Kernel, X: Array, cost: Array, *, last: Surrogate | None = 
     if len(cost) < _LEAST:
         return None
     data = Observations.exact(X, np.log(cost))
-    n = len(data) - len(data) % max(1, len(data) // _GROWTH)
+    n = in_steps(len(data), _GROWTH)
     if last is None or last.n_fitted != n:
         last = Surrogate.fit(Specification(), kernel, data[:n], rng=np.random.default_rng(0))
     return last
@@ -37,7 +38,6 @@ def fit_cost(kernel: Kernel, X: Array, cost: Array, *, last: Surrogate | None = 
 def cost_criterion(surrogate: Surrogate, X: Array, cost: Array) -> Criterion:
     """The negative log cost, up to a constant; `surrogate` was fitted to the first of these costs."""
     data = Observations.exact(X, np.log(cost))
-    if len(data) > surrogate.n_fitted:
-        surrogate = surrogate.condition(data[surrogate.n_fitted :])
+    surrogate = surrogate.condition_on_new(data)
     z = surrogate.transform.forward(data.y)
     return Single(surrogate.posterior, cheapness(surrogate.transform.scale, float(np.min(z)), float(np.max(z))))

@@ -53,8 +53,7 @@ def maximize_sum(
     """The row that maximises the sum of every active vertex's and option's own acquisition, and that sum.
 
     `acquisition` takes the dimension of each point's problem (B) and returns the acquisition to use there. Terms other
-    than the vertices' own and the options' offsets are left out. Only rows that agree with the
-    restriction count.
+    than the vertices' own and the options' offsets are left out. Only rows that agree with the restriction count.
     """
     solutions = _solve_vertices(view, encoding, acquisition, rng, search or VertexSearch(), restriction)
     offsets = _solve_offsets(view, encoding, acquisition)
@@ -153,14 +152,6 @@ class _Combination:
         return float(total[best])
 
 
-def _vertex_of_column(kernel: Kernel) -> Index:
-    """Per column, the number of the vertex among the main terms that reads it; -1 for a choice."""
-    vertex = np.full(len(kernel.n_codes), -1, dtype=np.intp)
-    for v, t in enumerate(kernel.of_kind("main")):
-        vertex[list(kernel.terms[t].columns)] = v
-    return vertex
-
-
 def _points(kernel: Kernel, groups: Sequence[Sequence[int]], k: int) -> TermPoints:
     """k points per group of terms, at each of which the terms of that group alone count."""
     pairs = [(t, g * k + i) for g, group in enumerate(groups) for t in group for i in range(k)]
@@ -193,44 +184,66 @@ def _solve_vertices(
 
     Vertices have no column in common, so row s of X holds the s-th start of every one of them.
     """
-    kernel = view.kernel
-    mains, vertex = kernel.of_kind("main"), _vertex_of_column(kernel)
-    own_terms = [group for group in kernel.components if kernel.terms[group[0]].kind == "main"]
-    V, D, own = len(mains), encoding.n_columns, np.flatnonzero(vertex >= 0)
-    sizes = np.array([len(kernel.terms[t].columns) for t in mains], dtype=float)
-
-    def worth(X: Array) -> tuple[Array, Moments]:
-        """The acquisition of every vertex in every row (V x rows), and the moments behind it."""
-        k = len(X)
-        moments = view.moments(X, _points(kernel, own_terms, k), np.tile(np.arange(k), V))
-        mean, variance, _ = moments(X)
-        return acquisition(np.repeat(sizes, k))(mean, variance)[0].reshape(V, k), moments
-
+    problems = _VertexProblems(view, acquisition)
+    own = np.flatnonzero(problems.vertex >= 0)
     X = _random_starts(encoding, own, search.samples, rng)
     X = X if restriction is None else restriction.overwrite(X)
-    value, _ = worth(X)
+    value = problems.values(X)
     candidates, scores = X, value
     if search.ascents:
-        best = _best_starts(encoding, vertex, X, value, search.ascents)  # V x starts
-        starts = np.full((best.shape[1], D), np.nan)
-        starts[:, own] = X[best[vertex[own]].T, own]
-        _, moments = worth(starts)
-        k = len(starts)
-        free = np.repeat((vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
+        best = _best_starts(encoding, problems.vertex, X, value, search.ascents)  # V x starts
+        starts = np.full((best.shape[1], encoding.n_columns), np.nan)
+        starts[:, own] = X[best[problems.vertex[own]].T, own]
+        # An optimum between two integers may be worse than its start once it is snapped, so the starts are kept.
+        X = np.concatenate([starts, problems.improved(starts, encoding, restriction)])
+        value = problems.values(X)
+        candidates, scores = np.concatenate([candidates, X]), np.concatenate([scores, value], axis=1)
+    best_row = np.argmax(value, axis=1)
+    solved = np.full(encoding.n_columns, np.nan)
+    solved[own] = X[best_row[problems.vertex[own]], own]
+    return _Solutions(problems.columns, solved, value[np.arange(len(value)), best_row], candidates, scores)
+
+
+class _VertexProblems:
+    """The V problems of maximising the acquisition of one vertex each, which are solved as one batch.
+
+    columns  the columns of each vertex
+    vertex   per column, the number of its vertex; -1 for a choice
+    """
+
+    def __init__(self, view: View, acquisition: Callable[[Array], Acquisition]) -> None:
+        self._view, self._acquisition, kernel = view, acquisition, view.kernel
+        self._terms = [group for group in kernel.components if kernel.terms[group[0]].kind == "main"]
+        self.columns = tuple(kernel.terms[t].columns for t in kernel.of_kind("main"))
+        self.vertex: Index = np.full(len(kernel.n_codes), -1, dtype=np.intp)
+        for v, columns in enumerate(self.columns):
+            self.vertex[list(columns)] = v
+
+    def acquisition(self, k: int) -> Acquisition:
+        """The acquisition of k points per vertex."""
+        sizes = np.array([len(columns) for columns in self.columns], dtype=float)
+        return self._acquisition(np.repeat(sizes, k))
+
+    def moments(self, X: Array) -> Moments:
+        """The moments of every vertex in every row of X."""
+        k = len(X)
+        row = np.tile(np.arange(k), len(self.columns))
+        return self._view.moments(X, _points(self._view.kernel, self._terms, k), row)
+
+    def values(self, X: Array) -> Array:
+        """The acquisition of every vertex in every row of X (V x rows)."""
+        mean, variance, _ = self.moments(X)(X)
+        return self.acquisition(len(X))(mean, variance)[0].reshape(len(self.columns), len(X))
+
+    def improved(self, starts: Array, encoding: Encoding, restriction: Restriction | None) -> Array:
+        """The rows that gradient ascent reaches from these, snapped."""
+        V, k = len(self.columns), len(starts)
+        free = np.repeat((self.vertex == np.arange(V)[:, None]) & encoding.is_numeric, k, axis=0)
         if restriction is not None:
             free &= ~restriction.fixed
         row = np.tile(np.arange(k), V)
-        box = Box(free, *encoding.bounds(starts[row]))
-        function = acquisition_at(moments, acquisition(np.repeat(sizes, k)))
-        improved = encoding.snap(ascend(function, starts, box, row)[0])
-        X = np.concatenate([starts, improved])  # an optimum between two integers may round to less than its start
-        value, _ = worth(X)
-        candidates, scores = np.concatenate([candidates, X]), np.concatenate([scores, value], axis=1)
-    best_row = np.argmax(value, axis=1)
-    solved = np.full(D, np.nan)
-    solved[own] = X[best_row[vertex[own]], own]
-    columns = tuple(kernel.terms[t].columns for t in mains)
-    return _Solutions(columns, solved, value[np.arange(V), best_row], candidates, scores)
+        function = acquisition_at(self.moments(starts), self.acquisition(k))
+        return encoding.snap(ascend(function, starts, Box(free, *encoding.bounds(starts[row])), row)[0])
 
 
 def _best_starts(encoding: Encoding, vertex: Index, X: Array, value: Array, ascents: int) -> Array:

@@ -31,8 +31,8 @@ from addtree.search.criterion import Criterion, Single
 class Avoidance:
     """How strongly failures are avoided. `benchmarks.crashes` compared other settings.
 
-    likely    below this probability of success, the criterion falls faster
-    caution   by this many times
+    likely    below this probability of success, the criterion falls (1 + caution) times as fast
+    caution   how much faster it falls there
     accident  a failure is an accident if the probability of success at its row is at least this
     design    rows of the initial design are left out if their probability of success is less
     """

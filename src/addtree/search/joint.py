@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._types import Array, Index
+from addtree._types import Array, Index, Mask
 from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import Observed
 from addtree.search.criterion import Criterion
 from addtree.space.encoding import Encoding
 
-_PARTS, _REFINEMENTS = 32, 3  # A row beyond a rule is moved back to the boundary to within 32^-4 of its way.
+_PARTS, _REFINEMENTS = 32, 3  # The last valid row on a way is found to within 32^-4 of the length of the way.
 _BEYOND = 0.03  # Distance beyond the boundary, in units of the unit interval, at which its normal is measured.
 
 
@@ -84,7 +84,7 @@ def improve(
     search: JointSearch,
     tolerance: float | None = None,
 ) -> Array:
-    """What gradient ascent makes of the best of the rows X, whose criterion is `value`; snapped."""
+    """The rows, snapped and valid, that gradient ascent reaches from the best of the rows X, whose values are given."""
     encoding, restriction = observed.encoding, observed.restriction
     starts = X[_different_branches(encoding, X, value, search.ascents)]
     free = encoding.is_numeric & ~np.isnan(starts)
@@ -92,40 +92,40 @@ def improve(
         free &= ~restriction.fixed
     box = Box(free, *encoding.bounds(starts))
     function = criterion.function(starts)
-    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, enough=tolerance)[0])
-    return _within_rules(function, encoding, starts, improved, box, search, tolerance)
-
-
-def _within_rules(
-    function: Callable[[Array], tuple[Array, Array]],
-    encoding: Encoding,
-    starts: Array,
-    improved: Array,
-    box: Box,
-    search: JointSearch,
-    tolerance: float | None,
-) -> Array:
-    """The improved rows, if all are valid. Else the last valid row on the way to each, and ascents along the boundary.
-
-    Such an ascent leaves out the part of the gradient that points out of the valid region. If the boundary is curved,
-    the ascent ends beyond it, and the last valid row on the way there is taken again.
-    """
-    feasibility = encoding.feasibility
-    outside = ~feasibility.valid(improved)
-    if not outside.any():
+    improved = encoding.snap(ascend(function, starts, box, steps=search.steps, tolerance=tolerance)[0])
+    if encoding.feasibility.valid(improved).all():
         return improved
-    found = feasibility.toward(starts, improved, parts=_PARTS, refinements=_REFINEMENTS)
-    way = np.where(box.free & outside[:, None], improved - found, 0.0)
-    beyond = found + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
-    normal = np.where(box.free & outside[:, None], feasibility.normals(beyond), 0.0)
+    # The last valid rows on the way, and ascents from there along the boundary. If the boundary is curved, such an
+    # ascent ends beyond it, and the last valid row on the way there is taken again.
+    found = _last_valid(encoding, starts, improved)
+    along = _along_boundary(function, encoding, found, improved, box.free)
+    moved = encoding.snap(ascend(along, found, box, steps=search.steps, tolerance=tolerance)[0])
+    return np.concatenate([found, _last_valid(encoding, starts, moved)])
+
+
+def _last_valid(encoding: Encoding, starts: Array, ends: Array) -> Array:
+    """The last valid row on the way from each start to its end."""
+    return encoding.feasibility.toward(starts, ends, parts=_PARTS, refinements=_REFINEMENTS)
+
+
+def _along_boundary(
+    function: Callable[[Array], tuple[Array, Array]], encoding: Encoding, inside: Array, ends: Array, free: Mask
+) -> Callable[[Array], tuple[Array, Array]]:
+    """The function without the part of its gradient that points out of the valid region.
+
+    inside  the last valid row on the way to each end
+    """
+    crossed = free & ~encoding.feasibility.valid(ends)[:, None]
+    way = np.where(crossed, ends - inside, 0.0)
+    beyond = inside + _BEYOND * way / np.maximum(np.max(np.abs(way), axis=1, keepdims=True), 1e-12)
+    normal = np.where(crossed, encoding.feasibility.normals(beyond), 0.0)
 
     def along(X: Array) -> tuple[Array, Array]:
         value, gradient = function(X)
-        outward = np.sum(np.where(box.free, gradient, 0.0) * normal, axis=1, keepdims=True)
+        outward = np.sum(np.where(free, gradient, 0.0) * normal, axis=1, keepdims=True)
         return value, gradient - np.maximum(outward, 0.0) * normal
 
-    moved = encoding.snap(ascend(along, found, box, steps=search.steps, enough=tolerance)[0])
-    return np.concatenate([found, feasibility.toward(starts, moved, parts=_PARTS, refinements=_REFINEMENTS)])
+    return along
 
 
 def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -> Index:

@@ -1,12 +1,12 @@
 """What a suggestion looks for if an evaluation gives several values: objectives, and constraints to be kept.
 
 The values have independent posteriors on the scales of their models. Each scale is a monotone transform of the values
-told, which changes neither the front nor what is feasible, and on which a unit is the spread of the values seen. So the
+told, so it changes neither the front nor what is feasible. Its unit is the spread of the values seen, so the
 hypervolume is measured on these scales.
 
-What is known of a configuration are its means. They define the front, also where values are noisy, and those of trials
-that are still being evaluated count as well. Whether a trial is feasible is known from its values unless these are
-noisy: near its bound, a mean may lie on the wrong side.
+The means of the posteriors define the front, also if values are noisy. Trials that are still being evaluated count as
+well. Whether a trial is feasible is known from its values, because a mean near a bound may lie on the wrong side. If
+values are noisy, the means decide.
 
     something feasible is known    log expected (hypervolume) improvement + Σ log probability of each constraint
     nothing feasible is known      Σ log probability of each constraint
@@ -20,7 +20,7 @@ import numpy as np
 
 from addtree._types import Array, Mask
 from addtree.model.gp import Posterior
-from addtree.search.acquisition import Acquisition, log_expected_improvement, log_feasibility
+from addtree.search.acquisition import log_expected_improvement, log_feasibility
 from addtree.search.candidates import Observed
 from addtree.search.criterion import Criterion, Joint, Single, Sum
 from addtree.search.hypervolume import (
@@ -42,7 +42,7 @@ class Posteriors:
     bounds       C  low and high, on the scale of each posterior
     reference    K  the reference point on these scales; None if it follows from the front
     pending      m x D  rows that are being evaluated
-    feasible     n  which observations keep all constraints; None if only their means say so
+    feasible     n  which observations keep all constraints by their values; None if their means decide
     """
 
     objectives: tuple[Posterior, ...]
@@ -99,7 +99,7 @@ def by_merit(observed: Observed, posteriors: Posteriors, rng: np.random.Generato
     """The same observations with their ranks for values, best first.
 
     Feasible ones come first, those of the front in random order, then the others by how many dominate them. Then come
-    the infeasible ones, by their violation. The worst of all keep their value in common: see `neglected_nodes`.
+    the infeasible ones, by their violation. The worst of all share one rank, because `neglected_nodes` looks for them.
     """
     violations = posteriors.violations(observed.X)
     losses = posteriors.losses(observed.X)
@@ -137,8 +137,7 @@ def _improvement(posteriors: Posteriors, losses: Array, feasible: Mask, aim: flo
         return Single(posteriors.objectives[0], log_expected_improvement(float(np.min(losses) - beyond[0])))
     front = losses[is_nondominated(losses)]
     reference = reference_point(front, margin=margin) if posteriors.reference is None else posteriors.reference
-    acquisition: Acquisition = log_expected_hypervolume_improvement(front - beyond, reference)
-    return Joint(posteriors.objectives, acquisition)
+    return Joint(posteriors.objectives, log_expected_hypervolume_improvement(front - beyond, reference))
 
 
 def _reference_rows(observed: Observed, pending: Array | None) -> Array:

@@ -113,7 +113,10 @@ class SamplePath:
 
 
 class SamplePaths:
-    """S draws of the function that share their cosines: at fixed rows they cost little more than one draw."""
+    """S draws of the function that share their cosines: at fixed rows they cost little more than one draw.
+
+    The posterior must not have a prior mean.
+    """
 
     def __init__(self, posterior: Posterior, size: int, rng: np.random.Generator) -> None:
         self.size, self._posterior = size, posterior
@@ -154,7 +157,7 @@ class SamplePaths:
         coefficients = self._coefficients[:, draw].T * active[:, kernel.linear]
         read, degrees = kernel.polynomials
         trends = np.flatnonzero(degrees > 0)
-        cosines = []  # Of the terms that are active somewhere: where, the columns they read, and the draws' cosines.
+        cosines = []  # For each term that is active somewhere: where it is active, what it reads, and its cosines.
         for t, (frequencies, phases, weights) in self._cosines.items():
             on = np.flatnonzero(active[:, t])
             if len(on):

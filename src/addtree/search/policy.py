@@ -5,20 +5,20 @@ turns. The turn of a suggestion is its number in the run, from 1:
 
     everywhere        the default: candidates of all kinds, improvement over the best
     aiming lower      every third turn: improvement over a target below the best, which favours exploration
-    local             every third turn: start from changes to the best observation, in case the model is too rough there
+    local             every third turn: start from changes to the best observation, in case the model is wrong there
     neglected branch  turns 1, 3, 6, 10, 15, ..., which recur ever more rarely: the branch seen least for its share
 
-While a run is young, a neglected branch has a turn also whenever the run has made no progress for some trials. One bad
-value is then all that the model knows of some branches, and it is too sure of it.
+While a run is young, a neglected branch also has a turn each time that the run has made no progress for some trials.
+The model then often knows one bad value of a branch, and is too sure that the whole branch is bad.
 
 Every other turn of a neglected branch ignores the model: it moves one number of the best configuration seen there into
 its widest gap. Otherwise a valley between a flat part and a steep one is not found: the model is sure that there is
 none.
 
-The last two decide where to look, and give way to `everywhere` if they find nothing new. The schedule applies to
-expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives way to
-top-two Thompson sampling (see `noisy`), which may repeat an evaluation. With several objectives or constraints (see
-`multiobjective`) the schedule is the same; the best observations are those of the front, and "lower" is beyond it.
+`local` and `neglected branch` decide where to look, and give way to `everywhere` if they find nothing new. The schedule
+applies to expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives
+way to top-two Thompson sampling (see `noisy`), which may repeat an evaluation. With several objectives or constraints
+(see `multiobjective`) the schedule is the same; the best observations are those of the front, and "lower" is beyond it.
 """
 
 from __future__ import annotations
@@ -176,16 +176,16 @@ def suggest(
     """
     view: View = posteriors.in_turn(turn)
     criterion: Criterion
-    if not posteriors.is_single:
-        aim = policy.aim if policy.aims_lower(turn) else 0.0
-        criterion = joint_criterion(posteriors, observed, aim=aim, margin=policy.margin)
-        observed = by_merit(observed, posteriors, rng)
-    else:
+    if posteriors.is_single:
         posterior = posteriors.objectives[0]
         if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
             return suggest_again(policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         view = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
         criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
+    else:
+        aim = policy.aim if policy.aims_lower(turn) else 0.0
+        criterion = joint_criterion(posteriors, observed, aim=aim, margin=policy.margin)
+        observed = by_merit(observed, posteriors, rng)
     criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn, idle):
@@ -250,10 +250,10 @@ def _gap_row(policy: Policy, observed: Observed, rng: np.random.Generator) -> Ar
 def _decomposed_row(
     policy: Policy, view: View, observed: Observed, turn: int, rng: np.random.Generator
 ) -> tuple[Array, bool]:
-    """The row that maximises a sum over vertices, and whether it is the whole answer.
+    """The row that maximises a sum over vertices, and whether it is the row to suggest.
 
     It is if the acquisition adds up over vertices and the row is new. Otherwise it is one more start for the joint
-    search: in turns the boldest by the paper's bound and the best by its mean.
+    search: in turns the best by the paper's upper confidence bound, and the best by its mean.
     """
     additive = policy.acquisition in ("additive-ucb", "thompson") and not view.kernel.of_kind("interaction")
     weight = 1.0 if additive else float(turn % 2)

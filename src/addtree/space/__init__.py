@@ -11,6 +11,7 @@ encoding     configurations as arrays: conversion, and the one sampler
 rules        rules between parameters; `rule_syntax`, `rule_builder` and `rule_expressions` turn texts into conditions
 feasibility  rules on arrays: which rows are valid, and where valid rows are; `decoding` gives the values that they read
 forms        spaces in words and as JSON
+limits       the largest JSON form of a space that is accepted
 space        `Space`: definition, validation
 restriction  the configurations that agree with a partial one
 assembly     a space from parameters and their conditions, as other tools describe it

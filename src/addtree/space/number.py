@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
@@ -14,7 +13,7 @@ import numpy as np
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.cells import Cells
 from addtree.space.grid import Grid
-from addtree.support.numbers import as_float, is_number
+from addtree.support.numbers import is_finite
 
 if TYPE_CHECKING:
     from addtree.space.space import Space
@@ -32,7 +31,7 @@ def show(value: Any) -> str:
 
 def read_float(value: Any, what: str) -> float:
     """A finite Python float, or a SpaceError that says which bound is not one."""
-    if not is_number(value) or not math.isfinite(as_float(value)):
+    if not is_finite(value):
         raise SpaceError(f"{what} must be a finite number, got {show(value)}")
     return float(value) + 0.0  # -0.0 becomes 0.0
 

@@ -22,7 +22,7 @@ from addtree.errors import ConfigError, SpaceError
 from addtree.space.grid import Grid
 from addtree.space.labels import LabelKey, check_labels, check_saveable, find_label, label_key
 from addtree.space.number import MIN_LOG_RANGE, Number, out_of_bounds, read_float, read_whole
-from addtree.support.numbers import MAX_EXACT, as_float, is_number, is_whole
+from addtree.support.numbers import MAX_EXACT, as_float, is_finite, is_number, is_whole
 
 if TYPE_CHECKING:
     from addtree.space.space import Space
@@ -254,7 +254,7 @@ class Integer(Number):
         """The value as an int (3.0 counts as 3), or a ConfigError."""
         if is_whole(value):
             number = int(value)
-        elif is_number(value) and math.isfinite(as_float(value)) and abs(value - round(value)) <= _TOLERANCE:
+        elif is_finite(value) and abs(value - round(value)) <= _TOLERANCE:
             number = round(value)
         else:
             raise ConfigError(f"{value!r} is not a whole number; give an int in [{self.low}, {self.high}]")

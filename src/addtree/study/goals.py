@@ -24,13 +24,12 @@ from addtree._optuna.trials import is_feasible
 from addtree.errors import OptionError, StudyError
 from addtree.run.goals import VALUE, Constraint, Goals, Objective
 from addtree.search.hypervolume import is_nondominated
-from addtree.support.numbers import as_float, is_number
+from addtree.support.numbers import MAX_SIZE, as_float, is_number
 
 _GOALS = "addtree:goals"  # user attribute of a study: its named objectives and constraints, as JSON
 _VALUES = "addtree:values"  # user attribute of a trial: by name, the values of its constraints
 _CONSTRAINT = "constraints:"  # prefix of the system attributes in which Optuna stores the constraints of a trial
 _PREFIX = "constraint "  # prefix of the name of a constraint that has only a number, or the name of an objective
-_LARGEST = 1e300  # Constraints beyond this, positive or negative, count as this: sums of larger ones overflow.
 
 
 # ---------------------------------------------------------------------- what a study looks for
@@ -188,7 +187,7 @@ def trial_values(goals: Goals, trial: FrozenTrial) -> dict[str, float] | None:
 
 
 def _bounded(number: float) -> float:
-    return min(max(number, -_LARGEST), _LARGEST)
+    return min(max(number, -MAX_SIZE), MAX_SIZE)
 
 
 def pareto(trials: Sequence[FrozenTrial], sought: Sequence[StudyDirection]) -> list[FrozenTrial]:

@@ -73,8 +73,9 @@ class Watch:
 
     def _sighting(self, trial: FrozenTrial, elapsed: float) -> _Sighting:
         heartbeat, before = trial.system_attrs.get(_HEARTBEAT), self._sightings.get(trial._trial_id)
-        unchanged = before is not None and before.heartbeat == heartbeat
-        return _Sighting(heartbeat, before.silence + elapsed if before is not None and unchanged else 0.0)
+        if before is None or before.heartbeat != heartbeat:
+            return _Sighting(heartbeat, 0.0)
+        return _Sighting(heartbeat, before.silence + elapsed)
 
 
 @contextlib.contextmanager
@@ -104,7 +105,7 @@ def beating(storage: BaseStorage, trial_id: int, interval: float, meanwhile: Cal
 def is_old(trial: FrozenTrial) -> bool:
     """Whether a running trial has had a heartbeat, but none within the grace period by the clock of this machine.
 
-    This is for a person who wants to know now. `Watch` is certain, but takes its time.
+    It answers at once, for a person, and may be wrong if clocks disagree. `Watch` is certain, but has to wait.
     """
     heartbeat: Any = trial.system_attrs.get(_HEARTBEAT)
     return is_number(heartbeat) and time.time() - heartbeat >= HeartbeatSettings().grace_period

@@ -105,7 +105,7 @@ def _waiting(study: optuna.Study, number: int, verb: str) -> FrozenTrial:
     if trial is None:
         raise StudyError(f"{name} is unknown; {verb} an id that `addtree suggest` printed, or see `addtree status`")
     if trial.state != TrialState.RUNNING:
-        raise StudyError(f"{name} {_what_became_of(trial)}; {verb} only what waits for a value, see `addtree status`")
+        raise StudyError(f"{name} {_state_in_words(trial)}; {verb} only what waits for a value, see `addtree status`")
     owner = live_owner(trial)
     if owner is not None:
         raise StudyError(
@@ -115,7 +115,7 @@ def _waiting(study: optuna.Study, number: int, verb: str) -> FrozenTrial:
     return trial
 
 
-def _what_became_of(trial: FrozenTrial) -> str:
+def _state_in_words(trial: FrozenTrial) -> str:
     """Say in words why a trial does not wait for a value."""
     if trial.state == TrialState.COMPLETE:
         return f"already has the value {', '.join(f'{value:.6g}' for value in trial.values)}"

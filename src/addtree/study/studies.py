@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import optuna
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
@@ -21,6 +20,7 @@ from addtree.errors import OptionError, SpaceError, StudyError
 from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
 from addtree.run.goals import VALUE, Goals
+from addtree.run.suggestion import checked_seed
 from addtree.space.space import Space
 from addtree.study.goals import check_same_goals, directions, pareto, store_goals, study_goals, with_options
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
@@ -85,7 +85,7 @@ def open_study(
     check_same_goals(study, goals)
     if is_new:
         study.set_user_attr(_SPACE, _space_text(space))
-        study.set_user_attr(_SEED, int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
+        study.set_user_attr(_SEED, checked_seed(seed))
         attrs = study.user_attrs
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):

@@ -31,12 +31,12 @@ from addtree.support.numbers import read_number, scalar
 class Task:
     """What to optimize.
 
-    objective  takes a configuration if there is a space, and an Optuna trial (define-by-run) if there is none
-    space      the declared space, or None
-    initial    the configurations to evaluate first
-    goals      the declared objectives and constraints, and the noise of repeated evaluations if it is declared
-    cost_aware whether to look for improvement per second
-    unread     the names of options of `minimize` that the file sets and that are not read
+    objective   takes a configuration if there is a space, and an Optuna trial (define-by-run) if there is none
+    space       the declared space, or None
+    initial     the configurations to evaluate first
+    goals       the declared objectives and constraints, and the noise of repeated evaluations if it is declared
+    cost_aware  whether to look for improvement per second
+    unread      the names of options of `minimize` that the file sets and that are not read
     """
 
     objective: Callable[[Any], Any]
@@ -93,23 +93,23 @@ class SpaceFile:
 
 # ---------------------------------------------------------------------- loading a file
 
-_ELSEWHERE = "only addtree.minimize has this option"
+_ONLY_MINIMIZE = "only addtree.minimize has this option"
 # Options of `minimize`, and directions as Optuna spells them, that a file cannot set, and what to do instead.
 _NOT_READ = {
     "seed": "give --seed S",
     "history": "give --history STUDY to `addtree run`",
     "direction": "write maximize = True, or leave it out",
     "directions": "write objectives = {'name': 'min' or 'max'}",
-    **dict.fromkeys(("covariance", "acquisition", "inference", "reference_point", "n_initial"), _ELSEWHERE),
+    **dict.fromkeys(("covariance", "acquisition", "inference", "reference_point", "n_initial"), _ONLY_MINIMIZE),
 }
-# The same for how a run goes, which concerns no file that has only a space.
+# The same for options about how a run goes. They concern only files with an objective.
 _NOT_READ_BY_RUN = {
     "n_trials": "give --trials N",
     "timeout": "give --timeout S",
     "n_jobs": "give --workers W",
     "resume": "the same command continues a study",
     "progress": "it is always shown",
-    **dict.fromkeys(("trial_timeout", "catch", "callback"), _ELSEWHERE),
+    **dict.fromkeys(("trial_timeout", "catch", "callback"), _ONLY_MINIMIZE),
 }
 
 
@@ -154,7 +154,7 @@ def about_unread(path: Path, names: Sequence[str]) -> str:
     """The line that warns of names in a file that are not read."""
     remedies = {**_NOT_READ, **_NOT_READ_BY_RUN}
     shown = ", ".join(f"`{name}` ({remedies[name]})" for name in names)
-    return f"{path}: not read from this file: {shown}; rename what is something else"
+    return f"{path}: not read from this file: {shown}; rename what is not meant as an option"
 
 
 def _declared(path: Path, module: ModuleType, space: Space | None, unread: Collection[str]) -> dict[str, Any]:

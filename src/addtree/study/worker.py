@@ -46,6 +46,7 @@ def work(
 
     deadline     value of `time.monotonic()` after which no trial starts
     should_stop  asked after every trial whether to stop early
+    heartbeats   how often this worker gives signs of life, and when others count as dead
     """
     interrupt, watch, pause = interrupt or Interrupt(), Watch(heartbeats), _FIRST_PAUSE
     while deadline is None or time.monotonic() < deadline:
@@ -77,6 +78,15 @@ def _heartbeats(study: optuna.Study, trial: optuna.Trial, watch: Watch) -> Abstr
     return beating(study._storage, trial._trial_id, watch.settings.interval, meanwhile=look)
 
 
+@dataclass(frozen=True)
+class _Result:
+    """How a trial ended: its state, with its values by name or the reason why it failed."""
+
+    state: TrialState
+    values: Mapping[str, float] | None = None
+    error: str | None = None
+
+
 def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: Interrupt) -> None:
     """Evaluate a trial and store its value, or why it failed.
 
@@ -85,48 +95,39 @@ def run_trial(study: optuna.Study, trial: optuna.Trial, task: Task, interrupt: I
     try:
         values = task.evaluate(trial, interrupt)
     except optuna.TrialPruned:
-        outcome = Outcome(TrialState.PRUNED)
+        result = _Result(TrialState.PRUNED)
     except optuna.exceptions.UpdateFinishedTrialError:
-        outcome = Outcome(TrialState.FAIL)
+        result = _Result(TrialState.FAIL)
     except Exception as error:
         if is_unavailable(error):
             raise
         message = str(error) if isinstance(error, ObjectiveError) else located(error)
-        outcome = Outcome(TrialState.FAIL, error=message[:_MAX_ERROR_LENGTH])
+        result = _Result(TrialState.FAIL, error=message[:_MAX_ERROR_LENGTH])
     else:
-        outcome = Outcome(TrialState.COMPLETE, values)
-    if not _store(study, trial, task.goals, outcome):
-        told = outcome.values or {}
+        result = _Result(TrialState.COMPLETE, values)
+    if not _store(study, trial, task.goals, result):
+        told = result.values or {}
         what = next(iter(told.values())) if len(told) == 1 else told
-        result = f"the value {what!r}" if told else "the result"
+        dropped = f"the value {what!r}" if told else "the result"
         _log.error(
             "trial %d was finished by somebody else while it ran here; %s of this worker is dropped",
             trial.number,
-            result,
+            dropped,
         )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a trial ended: its state, with its values by name or the reason why it failed."""
-
-    state: TrialState
-    values: Mapping[str, float] | None = None
-    error: str | None = None
-
-
-def _store(study: optuna.Study, trial: optuna.Trial, goals: Goals, outcome: Outcome) -> bool:
+def _store(study: optuna.Study, trial: optuna.Trial, goals: Goals, result: _Result) -> bool:
     """Store how a trial ended; False if it has already finished."""
     if study._storage.get_trial(trial._trial_id).state.is_finished():
         return False
     try:
-        if outcome.error is not None:
-            trial.set_user_attr(ERROR, outcome.error)
+        if result.error is not None:
+            trial.set_user_attr(ERROR, result.error)
         values = None
-        if outcome.values is not None:
-            values = objective_values(goals, outcome.values)
-            store_constraints(study, trial._trial_id, goals, outcome.values)
-        study.tell(trial, values, state=outcome.state, skip_if_finished=True)
+        if result.values is not None:
+            values = objective_values(goals, result.values)
+            store_constraints(study, trial._trial_id, goals, result.values)
+        study.tell(trial, values, state=result.state, skip_if_finished=True)
     except optuna.exceptions.UpdateFinishedTrialError:
         return False
     return True

@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 
 MAX_EXACT = 2**53  # Floats represent every whole number up to this one.
+MAX_SIZE = 1e300  # Larger values, positive or negative, count as this: their sums and differences would overflow.
 
 
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of Python or NumPy; a bool does not count."""
     return isinstance(value, numbers.Real) and not is_flag(value)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number that is neither infinite nor NaN as a float."""
+    return is_number(value) and math.isfinite(as_float(value))
 
 
 def is_flag(value: Any) -> bool:
