@@ -47,6 +47,14 @@ def test_every_python_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     assert ran >= len(blocks(page, "python")) - (page.name == "coming-from.md")
 
 
+def test_the_first_example_finds_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    exec(blocks(ROOT / "README.md", "python")[0], scope)
+    assert scope["result"].best_config["model"] == "svm"
+    assert scope["result"].best_value < 1e-4
+
+
 def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     code, space, *_ = blocks(DOCS / "optuna.md", "python")
