@@ -59,7 +59,7 @@ class AddTreeSampler(BaseSampler):
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
 
-    A further model learns where trials fail. A pruned trial counts as its last intermediate value. The trials that other
+    A further model learns where trials fail. A pruned trial counts as its last intermediate value. Trials that other
     workers run are taken into account. A trial may carry the standard error of its value as the user attribute
     "addtree:std", or a list of them.
 
