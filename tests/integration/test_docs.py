@@ -127,6 +127,20 @@ def test_functions_that_are_named_exist(page: Path) -> None:
         assert hasattr(importlib.import_module(module), attribute), f"{page.name}: {name}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_scripts_that_are_named_take_the_options_that_are_named(page: Path) -> None:
+    named = re.findall(
+        r"python (?:-m )?((?:benchmarks|tests)[./]\S+?)(?=[`\s])([^`\n]*)", page.read_text(encoding="utf-8")
+    )
+    for name, options in named:
+        script = ROOT / (name if name.endswith(".py") else name.replace(".", "/") + ".py")
+        script = script if script.is_file() else script.with_suffix("") / "__main__.py"
+        code = script.read_text(encoding="utf-8")
+        assert "ArgumentParser(" in code, f"{page.name}: {name} --help"
+        for option in re.findall(r"--[a-z][a-z-]*", options):
+            assert f'"{option}"' in code, f"{page.name}: {name} {option}"
+
+
 def test_every_page_is_in_the_menu() -> None:
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert all(page.name in menu for page in DOCS.glob("*.md"))
