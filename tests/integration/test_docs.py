@@ -70,21 +70,42 @@ def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.strip() == printed.strip()
 
 
-def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
+def write_task() -> None:
     (task,) = blocks(DOCS / "command-line.md", "python")
     Path("task.py").write_text(task)
+
+
+def succeed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code, command
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_task()
     lines = [line for block in blocks(DOCS / "command-line.md", "console") for line in block.splitlines()]
-    commands = [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
+    commands = [line[2:] for line in lines if line.startswith("$ ")]
     assert len(commands) == 15
     for command in commands:
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert not ended.value.code, command
+        succeed(command, monkeypatch)
     assert "lr" in capsys.readouterr().out
     assert len(Path("trials.csv").read_text().splitlines()) == 31
     assert "Effect of every parameter" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_the_commands_with_a_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_task()
+    for study in ("last-year", "spring"):
+        succeed(f"addtree run task.py --trials 8 --seed 0 --storage archive.db --study {study}", monkeypatch)
+    run, explain = (block.strip() for block in blocks(DOCS / "history.md", "sh"))
+    succeed(f"{run} --trials 8 --seed 0", monkeypatch)
+    succeed(explain, monkeypatch)
+    assert "what became of earlier studies" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------- links
