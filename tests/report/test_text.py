@@ -20,6 +20,7 @@ def test_it_says_what_was_found_and_why() -> None:
     assert "a random configuration" in text
     assert "options, compared with the average of all options" in text
     assert report.learned.trust.verdict in text
+    assert f"a rank correlation of {report.learned.trust.rank_correlation:.2f}" in text  # the verdict depends on it
     assert "how good can each branch get?" in text
     assert "  x2 when x1=0\n" in text
     for choice in report.learned.optima:

@@ -143,7 +143,8 @@ def _trusts(models: Mapping[str, Learned]) -> Iterator[str]:
         yield f"  {of}{learned.trust.verdict}"
         yield (
             f"  Predicted by models fitted to other trials: {max(learned.trust.explained, 0):.0%} of the variance"
-            f" explained, {learned.trust.coverage_95:.0%} of the values inside 95 % intervals."
+            f" explained, a rank correlation of {learned.trust.rank_correlation:.2f},"
+            f" {learned.trust.coverage_95:.0%} of the values inside 95 % intervals."
         )
 
 
