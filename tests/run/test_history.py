@@ -144,7 +144,7 @@ def test_what_differs_is_left_out_and_named_in_one_line(caplog):
         assert (config["x"], config["y"], config["model"]) == (old["x"], old["y"], "a")
     assert len({config["w"] for config in task.configs}) == len(kept)
     (record,) = caplog.records
-    assert record.getMessage() == f"history: not used were {30 - len(kept)} trials, the parameters 'n', 'z'"
+    assert record.getMessage() == f"history: these were not used: {30 - len(kept)} trials, the parameters 'n', 'z'"
 
 
 def test_a_parameter_implies_the_options_that_open_it():
@@ -170,7 +170,7 @@ def test_a_history_that_says_nothing_changes_nothing(caplog):
     with caplog.at_level(logging.WARNING, logger="addtree"):
         other = Optimizer(SPACE, seed=3, history=[[], [({"q": 1.0}, 1.0)], [(c, 1.0) for c, _ in pairs()]])
     assert [t.config for t in plain.ask(12)] == [t.config for t in other.ask(12)]
-    assert "history: not used were 3 studies" in caplog.text
+    assert "history: these were not used: 3 studies" in caplog.text
 
 
 def test_of_a_long_study_the_best_trials_and_a_sample_are_used():

@@ -174,7 +174,7 @@ def adapt(tasks: Sequence[Task], encoding: Encoding) -> tuple[Task, ...]:
         else:
             notes.tasks += 1
     if text := str(notes):
-        _log.warning("history: not used were %s", text)
+        _log.warning("history: these were not used: %s", text)
     return tuple(adapted)
 
 
