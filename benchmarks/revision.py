@@ -8,6 +8,7 @@ results can be compared bit by bit and timings as a ratio. From a shell:
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import subprocess
@@ -57,5 +58,9 @@ def run(script: Path, arguments: Sequence[str], commit: str | None) -> str:
 
 
 if __name__ == "__main__":
-    commit, script, *arguments = sys.argv[1:]
-    print(run(Path(script), arguments, commit), end="")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit")
+    parser.add_argument("script", type=Path)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the script")
+    given = parser.parse_args()
+    print(run(given.script, given.arguments, given.commit), end="")

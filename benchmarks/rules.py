@@ -5,6 +5,7 @@ python -m benchmarks.rules
 
 from __future__ import annotations
 
+import argparse
 import math
 import time
 from collections.abc import Callable
@@ -128,4 +129,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -10,6 +10,7 @@ one thread for one suggestion; earlier commits have no such limit.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -77,4 +78,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         json.dump(suggestions(int(sys.argv[2])), sys.stdout)
     else:
-        main(*map(int, sys.argv[1:]))
+        parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("n", nargs="?", type=int, default=60)
+        parser.add_argument("repetitions", nargs="?", type=int, default=5)
+        main(**vars(parser.parse_args()))

@@ -47,6 +47,14 @@ def test_every_python_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     assert ran >= len(blocks(page, "python")) - (page.name == "coming-from.md")
 
 
+def test_the_first_example_finds_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    exec(blocks(ROOT / "README.md", "python")[0], scope)
+    assert scope["result"].best_config["model"] == "svm"
+    assert scope["result"].best_value < 1e-4
+
+
 def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     code, space, *_ = blocks(DOCS / "optuna.md", "python")
@@ -62,21 +70,42 @@ def test_the_example_for_optuna_finds_the_best(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.strip() == printed.strip()
 
 
-def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(tmp_path)
+def write_task() -> None:
     (task,) = blocks(DOCS / "command-line.md", "python")
     Path("task.py").write_text(task)
+
+
+def succeed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code, command
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_task()
     lines = [line for block in blocks(DOCS / "command-line.md", "console") for line in block.splitlines()]
-    commands = [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
+    commands = [line[2:] for line in lines if line.startswith("$ ")]
     assert len(commands) == 15
     for command in commands:
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert not ended.value.code, command
+        succeed(command, monkeypatch)
     assert "lr" in capsys.readouterr().out
     assert len(Path("trials.csv").read_text().splitlines()) == 31
     assert "Effect of every parameter" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_the_commands_with_a_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_task()
+    for study in ("last-year", "spring"):
+        succeed(f"addtree run task.py --trials 8 --seed 0 --storage archive.db --study {study}", monkeypatch)
+    run, explain = (block.strip() for block in blocks(DOCS / "history.md", "sh"))
+    succeed(f"{run} --trials 8 --seed 0", monkeypatch)
+    succeed(explain, monkeypatch)
+    assert "what became of earlier studies" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------- links
@@ -117,6 +146,20 @@ def test_functions_that_are_named_exist(page: Path) -> None:
     for name in re.findall(r"`(addtree(?:\.\w+)+)\(", page.read_text(encoding="utf-8")):
         module, _, attribute = name.rpartition(".")
         assert hasattr(importlib.import_module(module), attribute), f"{page.name}: {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_scripts_that_are_named_take_the_options_that_are_named(page: Path) -> None:
+    named = re.findall(
+        r"python (?:-m )?((?:benchmarks|tests)[./]\S+?)(?=[`\s])([^`\n]*)", page.read_text(encoding="utf-8")
+    )
+    for name, options in named:
+        script = ROOT / (name if name.endswith(".py") else name.replace(".", "/") + ".py")
+        script = script if script.is_file() else script.with_suffix("") / "__main__.py"
+        code = script.read_text(encoding="utf-8")
+        assert "ArgumentParser(" in code, f"{page.name}: {name} --help"
+        for option in re.findall(r"--[a-z][a-z-]*", options):
+            assert f'"{option}"' in code, f"{page.name}: {name} {option}"
 
 
 def test_every_page_is_in_the_menu() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import addtree as at
 from addtree.problems import synthetic
 from addtree.report import Record, build
-from addtree.report.text import explain
+from addtree.report.importance import Share
+from addtree.report.text import _variance, explain
 from tests.report.cases import evaluated, paper_trials
 from tests.report.hostile import HOSTILE, hostile_report
 from tests.strategies import sample
@@ -19,6 +20,7 @@ def test_it_says_what_was_found_and_why() -> None:
     assert "a random configuration" in text
     assert "options, compared with the average of all options" in text
     assert report.learned.trust.verdict in text
+    assert f"a rank correlation of {report.learned.trust.rank_correlation:.2f}" in text  # the verdict depends on it
     assert "how good can each branch get?" in text
     assert "  x2 when x1=0\n" in text
     for choice in report.learned.optima:
@@ -48,6 +50,13 @@ def test_many_choices_are_cut_short() -> None:
     space = at.Space({f"c{i}": at.Choice(a=at.Space(), b=at.Space()) for i in range(10)})
     text = explain(build(space, evaluated(space, lambda c: sum(v == "a" for v in c.values()), 15)))
     assert "  2 more choices: see the report" in text
+
+
+def test_what_is_cut_ends_with_dots_and_no_share_is_minus_zero() -> None:
+    shares = (Share("a" * 80, "vertex", 0.5), Share("b", "vertex", -1e-5))
+    long, none = list(_variance(shares, ""))[2:]
+    assert long.endswith("a" * 59 + "…")
+    assert none.split() == ["0.0%", "b"]
 
 
 def test_names_are_printed_as_they_are() -> None:

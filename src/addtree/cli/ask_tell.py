@@ -18,7 +18,7 @@ from addtree.run.goals import checked_std
 from addtree.study.goals import with_options
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at
-from addtree.study.studies import check_study, find_study, load_study, open_study, space_of
+from addtree.study.studies import check_study, find_study, load_study, open_study, space_of, study_names
 from addtree.study.task import about_unread, load_space, suggest_config
 from addtree.study.tickets import withdraw
 
@@ -54,6 +54,8 @@ def suggest(
             _log.warning("%s", about_unread(space, unread))
     with storage_at(storage, "write" if file is None else "create") as opened:
         if file is None:
+            if study not in study_names(opened):
+                raise StudyError(f"there is no study {study!r}; create it with --space FILE, or see `addtree status`")
             loaded = load_study(opened, study, noise=noise)
         else:
             options |= {"initial": file.initial, "cost_aware": file.cost_aware}

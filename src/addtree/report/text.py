@@ -51,8 +51,12 @@ def explain(report: Report) -> str:
         lines += _history(report.history)
     if report.errors:
         lines += ["", "failures", *([] if report.rule is None else [f"  {report.rule}"])]
-        lines += [f"  {n} × {message[:_MESSAGE_WIDTH]}" for message, n in report.errors[:_MAX_LINES]]
+        lines += [f"  {n} × {_cut(message, _MESSAGE_WIDTH)}" for message, n in report.errors[:_MAX_LINES]]
     return "\n".join(lines)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 # ---------------------------------------------------------------------- what was found
@@ -89,7 +93,7 @@ def _branches(choices: Sequence[ChoiceFronts]) -> Iterator[str]:
         yield from ("", "the trade-off within each branch (hypervolume of its own front, as a share of that of all)")
     for choice in choices[:_MAX_LINES]:
         yield f"  {choice.choice} {choice.condition}".rstrip()
-        labels = [str(option.option)[:_OPTION_WIDTH] for option in choice.options]
+        labels = [_cut(str(option.option), _OPTION_WIDTH) for option in choice.options]
         width = max(map(len, labels))
         for label, option in zip(labels, choice.options, strict=True):
             share = "–" if option.share is None else f"{option.share:.0%}"
@@ -118,7 +122,7 @@ def _optima(choices: Sequence[ChoiceOptima]) -> Iterator[str]:
         yield from ("", "how good can each branch get? (believed best value and its 80 % interval; may it be dropped?)")
     for choice in choices[:_MAX_LINES]:
         yield f"  {choice.choice} {choice.condition}".rstrip()
-        labels = [str(option.option)[:_OPTION_WIDTH] for option in choice.options]
+        labels = [_cut(str(option.option), _OPTION_WIDTH) for option in choice.options]
         width = max(map(len, labels))
         for label, option in zip(labels, choice.options, strict=True):
             seen = "no value" if option.best is None else f"best {option.best:.4g} of {option.evaluations}"
@@ -139,7 +143,8 @@ def _trusts(models: Mapping[str, Learned]) -> Iterator[str]:
         yield f"  {of}{learned.trust.verdict}"
         yield (
             f"  Predicted by models fitted to other trials: {max(learned.trust.explained, 0):.0%} of the variance"
-            f" explained, {learned.trust.coverage_95:.0%} of the values inside 95 % intervals."
+            f" explained, a rank correlation of {learned.trust.rank_correlation:.2f},"
+            f" {learned.trust.coverage_95:.0%} of the values inside 95 % intervals."
         )
 
 
@@ -168,7 +173,8 @@ def _variance(shares: Sequence[Share], of: str) -> Iterator[str]:
     yield from ("", f"what explains the differences between trials{of}")
     for share in shares[:_MAX_LINES]:
         bar = "█" * round(_BAR_WIDTH * min(max(share.share, 0.0), 1.0))
-        yield f"  {share.share:>6.1%}  {bar:<{_BAR_WIDTH}}  {share.label[:_LABEL_WIDTH]}"
+        rounded = round(share.share, 3) + 0.0  # not -0.0 %
+        yield f"  {rounded:>6.1%}  {bar:<{_BAR_WIDTH}}  {_cut(share.label, _LABEL_WIDTH)}"
 
 
 def _options(space: Space, curves: Mapping[str, Curve], of: str) -> Iterator[str]:
