@@ -98,9 +98,8 @@ class Optimizer:
         portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)
         design = initial_design(encoding, size, turn_rng(seed, 0))
-        policy = replace(settings.policy, acquisition=acquisition)
-        if earlier is not None:  # Rows of the design, which are mixed in, explore instead.
-            policy = replace(policy, young=0, gaps=False)
+        policy = settings.policy if earlier is None else settings.policy.with_earlier_tasks()
+        policy = replace(policy, acquisition=acquisition)
         per_cost = checked_flag("cost_aware", cost_aware)
         self._suggester = Suggester(encoding, goals, learning, policy, design, portfolio, seed, per_cost)
         self._initial = read_initial(encoding, initial)  # those that were not asked yet

@@ -129,6 +129,10 @@ class Policy:
         count = idle // self.patience if self._has_stalled(idle) else (math.isqrt(8 * turn + 1) - 1) // 2
         return count % 2 == 0
 
+    def with_earlier_tasks(self) -> Policy:
+        """The policy of a run with earlier tasks, in which rows of the initial design explore instead."""
+        return replace(self, young=0, gaps=False)
+
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
         return turn % self.cycle == self.lower_turn
