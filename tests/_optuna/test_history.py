@@ -38,10 +38,10 @@ def test_a_declared_space_begins_as_an_optimizer_with_the_same_history():
 
 def test_define_by_run_begins_with_the_best_of_each_study_and_then_uses_them_all():
     old = study(n=40)
-    made = run(AddTreeSampler(seed=0, history=[old, pairs()]), 16)
+    made = run(AddTreeSampler(seed=0, history=[old, pairs()]), 10)
     best = min(pairs(), key=lambda pair: pair[1])[0]
     assert [t.params for t in made.trials[:2]] == [old.best_params, best]
-    assert made.best_value < run(AddTreeSampler(seed=0), 16).best_value
+    assert made.best_value < run(AddTreeSampler(seed=0), 10).best_value
 
 
 def test_studies_carry_their_direction_and_pairs_have_that_of_the_new_study():

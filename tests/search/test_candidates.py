@@ -95,6 +95,16 @@ def test_a_move_into_a_gap_keeps_rules_and_restrictions():
     assert in_widest_gap(replace(observed, restriction=restriction), 1) is None
 
 
+def test_a_move_into_a_gap_opens_nothing_else():
+    opener = Real(0, 1, opens={(0.5, 1): Space(y=unit)})
+    encoding = Encoding(Space(c=Choice(a=Space(r=opener), b=Space())))
+    X = encoding.encode([{"c": "a", "r": 0.1}])
+    assert in_widest_gap(Observed(encoding, X, np.zeros(1), set()), 1) is None  # 0.55 would open y
+    X = encoding.encode([{"c": "a", "r": 0.1}, {"c": "a", "r": 0.8, "y": 0.5}])
+    row = in_widest_gap(Observed(encoding, X, np.arange(2.0), set(encoding.keys(X))), 1)
+    assert encoding.decode(row) == pytest.approx({"c": "a", "r": 0.45})
+
+
 def test_the_option_seen_least_is_the_most_neglected():
     rng = np.random.default_rng(0)
 

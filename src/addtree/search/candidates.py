@@ -141,8 +141,9 @@ def in_widest_gap(observed: Observed, node: int) -> Array | None:
         row = best.copy()
         row[j] = middle
         (row,) = encoding.snap(row[None])
-        same_branch = np.array_equal(np.isnan(row), np.isnan(best))  # a number that moves may open or close others
-        if same_branch and observed.admits(row):
+        cells = encoding.cells.get(int(j))
+        opens_others = cells is not None and cells.of_codes(row[j]) != cells.of_codes(best[j])
+        if not opens_others and observed.admits(row):
             return np.asarray(row)
     return None
 
