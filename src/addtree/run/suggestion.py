@@ -89,7 +89,7 @@ class Known:
         return np.concatenate([self.log.rows(), self.elsewhere])
 
     def idle(self, policy: Policy) -> int:
-        """The number of trials after the best one, those elsewhere included; 0 if the run is no longer young."""
+        """The number of trials since the best one, including those elsewhere; 0 if the run is not young any more."""
         since = self.log.since_best() if len(self) <= policy.young else None
         return 0 if since is None else since + len(self.elsewhere)
 
