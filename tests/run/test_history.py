@@ -228,13 +228,22 @@ def test_some_rows_of_the_design_are_mixed_in():
 
 
 def test_a_history_that_misleads_leaves_the_start_to_the_design():
-    opt = Optimizer(SPACE, seed=0, history=[[(c, -v) for c, v in pairs(n=60)]])
+    def asked(value):
+        """What a run asks whose five earlier studies have the opposite of the objective, and is told this value."""
+        history = [[(c, -v) for c, v in pairs(n=60, seed=seed)] for seed in range(5)]
+        opt = Optimizer(SPACE, seed=0, history=history)
+        for _ in range(16):
+            trial = opt.ask()
+            opt.tell(trial, value(trial.config))
+        return [trial.config for trial in opt.trials]
+
+    misled, believing = asked(objective), asked(lambda config: -objective(config))
+    assert misled[:6] == believing[:6]  # five rows of the portfolio, and one of the design
+    assert misled[6] != believing[6]  # the last row of the portfolio is left out
+    assert believing[6] not in misled
     design = [t.config for t in Optimizer(SPACE, seed=0).ask(6)]
-    for _ in range(14):
-        trial = opt.ask()
-        opt.tell(trial, objective(trial.config))
-    asked = [trial.config for trial in opt.trials]
-    assert all(config in asked for config in design)
+    assert all(config in misled for config in design)
+    assert not all(config in believing for config in design)
 
 
 def test_misleading_history_does_not_ruin_a_run():
