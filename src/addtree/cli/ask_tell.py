@@ -55,9 +55,7 @@ def suggest(
     with storage_at(storage, "write" if file is None else "create") as opened:
         if file is None:
             if study not in study_names(opened):
-                raise StudyError(
-                    f"there is no study {study!r}; `addtree status` lists those there are, and --space FILE creates it"
-                )
+                raise StudyError(f"there is no study {study!r}; --space FILE creates it, `addtree status` lists all")
             loaded = load_study(opened, study, noise=noise)
         else:
             options |= {"initial": file.initial, "cost_aware": file.cost_aware}
