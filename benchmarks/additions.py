@@ -22,8 +22,9 @@ from addtree.optimizer import Settings
 from addtree.paper.baselines.addtree import AS_PUBLISHED, AddTree
 from addtree.search.policy import Policy
 from addtree.support.files import write_text
-from benchmarks import page, peers, regret, report, run, tasks
-from benchmarks.files import RESULTS
+from benchmarks import page, peers, report, run, tasks
+from benchmarks.support import regret
+from benchmarks.support.files import RESULTS
 
 OUT = RESULTS.with_name("results-additions")
 TASKS = tuple(name for name in tasks.FIXED if tasks.family(name) == "yahpo")  # Real tuning runs that cost little.

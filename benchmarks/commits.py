@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import revision
 
-SCRIPT = Path(__file__).with_name("timed_suggestions.py")
+SCRIPT = Path(__file__).parent / "support" / "timed_suggestions.py"
 PROBLEMS = ("synthetic", "interaction", "goldstein", "define-by-run:synthetic", "define-by-run:interaction")
 LATE = 20  # the last suggestions of a run, whose mean is the cost at that number of evaluations
 

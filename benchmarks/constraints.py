@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from benchmarks import noise, regret, several
+from benchmarks import noise
 from benchmarks.paired import holm
-from benchmarks.several import GP, MARKS, NOW, TPE
-from benchmarks.task import MissingDataError, MultiTask
+from benchmarks.support import regret
+from benchmarks.tasks import several
+from benchmarks.tasks.several import GP, MARKS, NOW, TPE
+from benchmarks.tasks.task import MissingDataError, MultiTask
 
 SAMPLE = 500  # Random configurations from which the limit is computed.
 SHARES = {  # The share of random configurations that keep the limit; keys end with the objective and the limited value.

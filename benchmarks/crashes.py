@@ -1,6 +1,6 @@
 """What is found if evaluations crash: `python -m benchmarks.crashes`.
 
-Ten problems in which a part of the space crashes: a branch, a region, or a share of all evaluations at random. On a
+Eleven problems in which a part of the space crashes: a branch, a region, or a share of all evaluations at random. On a
 surrogate, a region is where the predicted memory or time of the training is too large. Each line shows the number of
 crashes and the regret after 60 evaluations, as mean and standard deviation over seeds, of three methods: the working
 tree, Optuna's TPE (multivariate and grouped), and an earlier commit, for which a crash was the worst value. Regret
@@ -21,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from benchmarks import noise, regret, revision, tasks, yahpo
+from benchmarks import noise, revision, tasks
 from benchmarks.noise import EARLIER, NOW, TPE
 from benchmarks.paired import holm
+from benchmarks.support import regret
+from benchmarks.tasks import yahpo
 
 COMMIT = "da5dcbd"  # The last commit for which a failure was only the worst value.
 SAMPLE = 500  # Random configurations from which limits and shares are computed.
@@ -59,6 +61,7 @@ CRASHES: dict[str, Crash] = {
     "goldstein, a region": Crash("function/goldstein", lambda c: c["x1"] > 60 and c["x2"] > 50),
     "goldstein, two branches": Crash("function/goldstein", _is("w1", 0, 3)),
     "rosenbrock, at random": Crash("function/rosenbrock", random=0.3),
+    "synthetic, half at random": Crash("function/synthetic", random=0.5),
     "xgboost, memory": Crash("yahpo/rbv2_xgboost-40984-logloss", target="memory", limited=0.4),
     "xgboost, a branch": Crash("yahpo/rbv2_xgboost-41143-auc", _is("booster", "dart")),
     "svm, time": Crash("yahpo/rbv2_svm-1220-mmce", target="timetrain", limited=0.6),

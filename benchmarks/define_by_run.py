@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from addtree._types import Array
-from benchmarks import regret, tasks
-from benchmarks.files import RESULTS
-from benchmarks.regret import BASELINE, Results
+from benchmarks import tasks
 from benchmarks.run import execute, plan, with_data
+from benchmarks.support import regret
+from benchmarks.support.files import RESULTS
+from benchmarks.support.regret import BASELINE, Results
 
 DECLARED, DEFINED = "addtree", "addtree-define-by-run"
 MARKS = (10, 20, 30, 50, 100)

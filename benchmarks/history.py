@@ -1,7 +1,7 @@
 """What earlier studies are worth: `python -m benchmarks.history [--scenarios S ...] [--seeds N] [--part K] [--speed]`.
 
-Each target is one data set of a scenario of YAHPO Gym (see `benchmarks.yahpo`). Its earlier studies are five runs of 60
-evaluations on other data sets, drawn at random for each target and seed. It prints, for several numbers of
+Each target is one data set of a scenario of YAHPO Gym (see `benchmarks.tasks.yahpo`). Its earlier studies are five
+runs of 60 evaluations on other data sets, drawn at random for each target and seed. It prints, for several numbers of
 evaluations, the regret of each method over that of addtree without a history:
 
     addtree+history   the earlier studies as they are
@@ -36,7 +36,7 @@ import numpy as np
 from addtree import Optimizer, Space
 from addtree._types import Array
 from addtree.support.processes import one_thread_each
-from benchmarks import yahpo
+from benchmarks.tasks import yahpo
 
 SCENARIOS = {"rbv2_super": "mmce", "rbv2_xgboost": "logloss", "rbv2_svm": "mmce"}  # With the objective of each.
 METHODS = (

@@ -32,8 +32,9 @@ import numpy as np
 
 import addtree as at
 from addtree.support.processes import worker_pool
-from benchmarks import regret, revision, tasks
+from benchmarks import revision, tasks
 from benchmarks.paired import holm
+from benchmarks.support import regret
 
 PARTS = ("cells", "branches", "arms")
 FUNCTION = "function/synthetic"
@@ -118,7 +119,7 @@ class Process:
     """The optimizer of an earlier commit, in a process of its own."""
 
     def __init__(self, space: at.Space, seed: int, source: str) -> None:
-        script = Path(__file__).with_name("optimizer_process.py")
+        script = Path(__file__).parent / "support" / "optimizer_process.py"
         self._process = subprocess.Popen(
             [sys.executable, str(script)],
             env=revision.environment(Path(source)),

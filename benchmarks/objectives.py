@@ -22,10 +22,12 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.search.hypervolume import hypervolumes
-from benchmarks import architecture, noise, regret, several
+from benchmarks import noise
 from benchmarks.paired import holm
-from benchmarks.several import GP, MARKS, NOW, NSGA, TPE
-from benchmarks.task import MissingDataError, MultiTask, Values
+from benchmarks.support import regret
+from benchmarks.tasks import architecture, several
+from benchmarks.tasks.several import GP, MARKS, NOW, NSGA, TPE
+from benchmarks.tasks.task import MissingDataError, MultiTask, Values
 
 SAMPLE = 500  # Random configurations whose medians are the reference point.
 PAIRS = (

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from addtree.support.files import write_text
-from benchmarks import regret, report, tasks
-from benchmarks.files import RESULTS
+from benchmarks import report, tasks
 from benchmarks.paired import holm
-from benchmarks.regret import ALPHA, BASELINE, Results
+from benchmarks.support import regret
+from benchmarks.support.files import RESULTS
+from benchmarks.support.regret import ALPHA, BASELINE, Results
 
 DOCS = Path(__file__).parents[1] / "docs"
 MARKS = (10, 20, 30, 50, 100)
@@ -97,8 +98,8 @@ def _head(results: Results, about: Mapping[str, str]) -> list[str]:
         "`addtree` has the space declared. `addtree-define-by-run` is its Optuna sampler without a declared space.",
         *provisional(results, methods),
         _table(summary, methods),
-        "At the early marks, the means depend most on tasks on which random search is close to the optimum at the end, "
-        "such as `cash/diabetes`: the regret there was many times as large before. The median over tasks:",
+        "At the early marks, the means depend mostly on a few tasks, such as `cash/diabetes`. On these, random search "
+        "is close to the optimum at the end, so that the unit of regret is small. The median over tasks:",
         _median_table(results, methods),
         "Average rank of each method among those in the table:",
         _rank_table(summary, methods),

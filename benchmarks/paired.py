@@ -19,8 +19,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchmarks import regret
-from benchmarks.regret import ALPHA, BASELINE, Results, Runs
+from benchmarks.support import regret
+from benchmarks.support.regret import ALPHA, BASELINE, Results, Runs
 
 SUBJECT = "addtree"
 MARKS = (10, 20, 30, 50, 100)

@@ -33,8 +33,8 @@ from addtree.model.marginal import Mixture
 from addtree.support.files import write_text
 from addtree.support.processes import worker_pool
 from benchmarks import tasks
-from benchmarks.files import RESULTS
 from benchmarks.run import with_data
+from benchmarks.support.files import RESULTS
 
 EXACT = (
     *("yahpo/iaml_super-40981-mmce", "yahpo/iaml_super-41146-logloss", "yahpo/iaml_super-1489-auc"),

@@ -17,7 +17,7 @@ import numpy as np
 
 from addtree.support.files import write_text
 from benchmarks import tasks
-from benchmarks.files import REFERENCES, RESULTS
+from benchmarks.support.files import REFERENCES, RESULTS
 
 
 def search(task: tasks.Task, *, samples: int, seconds: float, seed: int) -> tuple[float, dict[str, Any]]:

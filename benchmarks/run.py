@@ -29,7 +29,7 @@ import numpy as np
 from addtree.support.files import write_text
 from addtree.support.processes import worker_pool
 from benchmarks import peers, report, tasks
-from benchmarks.files import RESULTS
+from benchmarks.support.files import RESULTS
 
 Begin: TypeAlias = Callable[[str, tasks.Task, int], peers.Method]  # from a method's name, a task and a seed
 Outcome: TypeAlias = tuple[float, float, str | None]  # best value, seconds, error

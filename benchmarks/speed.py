@@ -39,8 +39,9 @@ from addtree.search.ascent import ascend
 from addtree.search.candidates import candidates
 from addtree.search.decomposed import maximize_sum
 from addtree.support.processes import worker_pool
-from benchmarks import peers, several, tasks
-from benchmarks.task import MultiTask
+from benchmarks import peers, tasks
+from benchmarks.tasks import several
+from benchmarks.tasks.task import MultiTask
 
 IAML = "yahpo/iaml_super-1489-mmce"  # A real problem with four learners and 28 parameters.
 PAPER = "function/synthetic"  # The paper's function.

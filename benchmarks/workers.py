@@ -34,9 +34,9 @@ from addtree.study.studies import open_study
 from addtree.study.task import Task, suggest_config
 from addtree.study.tickets import claim
 from addtree.study.worker import work
-from benchmarks.account import Account
-from benchmarks.postgres import Server, running_server
-from benchmarks.proxy import Proxy, running_proxy
+from benchmarks.support.account import Account
+from benchmarks.support.postgres import Server, running_server
+from benchmarks.support.proxy import Proxy, running_proxy
 
 _PROBLEM = problems.synthetic()
 _STEADY = 10  # Trials of a worker over which the steady state is averaged.

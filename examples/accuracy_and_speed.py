@@ -3,7 +3,7 @@
 addtree run examples/accuracy_and_speed.py --trials 40 --seed 0
 
 The file declares two objectives and a constraint, and the objective returns a dict with a number for each of them. The
-result is a front: classifiers than which no other is both more accurate and faster. Models that take more than
+result is a front: no other classifier is both more accurate and faster than one of them. Models that take more than
 0.3 MB are not wanted.
 """
 

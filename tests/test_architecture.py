@@ -37,6 +37,7 @@ LAYERS = (
     ("report",),
     ("paper",),
     ("cli",),
+    ("__main__",),
     ("benchmarks",),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

@@ -2,6 +2,7 @@
 
 import math
 import re
+import threading
 
 import pytest
 
@@ -9,10 +10,19 @@ import addtree as at
 from tests.test_optimizer import SPACE, objective
 
 X = at.Space(x=at.Real(0, 1))
+GP = at.AddTreeGP(X)
 
 
 def optimizer(**settings):
     return at.Optimizer(SPACE, seed=0, **settings)
+
+
+class Unsendable:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, config):
+        return config["x"]
 
 
 def told_twice():
@@ -85,6 +95,31 @@ MISUSES = [
     (lambda path: optimizer(cost_aware="no"), at.OptionError, "cost_aware='no'", "True or False"),
     (lambda path: optimizer().suggest(-1), at.OptionError, "turn=-1", "zero or more"),
     (lambda path: at.AddTreeGP(X).fit([{"x": 0.5}], ["good"]), at.ConfigError, "'good'", "list of numbers"),
+    (lambda path: GP.fit([{"x": 0.5}], [1.0], std=["good"]), at.ConfigError, "'good'", "list of numbers"),
+    (lambda path: GP.fit([{"x": 0.5}], [1.0], std=[-1]), at.ConfigError, "-1", "zero or more"),
+    (lambda path: GP.fit([{"x": 0.5}], [math.inf]), at.ConfigError, "y[0]=inf", "leave failed evaluations out"),
+    (lambda path: GP.fit([{"x": 0.5}], [1.0], restarts=-1), at.OptionError, "restarts=-1", "zero or more"),
+    (lambda path: GP.fit({"x": 0.5}, [1.0]), at.ConfigError, "dict with 'x'", "[config, ...]"),
+    (lambda path: GP.fit([0.5], [1.0]), at.ConfigError, "list with 0.5", "[config, ...]"),
+    (lambda path: GP.fit([{"x": 0.5}], [1.0]).predict({"x": 0.5}), at.ConfigError, "dict with 'x'", "[config, ...]"),
+    (lambda path: GP.fit([{"x": 0.5}], [1.0]).predict(None), at.ConfigError, "with None", "[config, ...]"),
+    (lambda path: GP.interval([{"x": 0.5}], "a"), at.OptionError, "probability='a'", "between 0 and 1"),
+    (lambda path: at.AddTreeGP(X, seed="a"), at.OptionError, "seed='a'", "whole number"),
+    (
+        lambda path: optimizer(history=[at.minimize(lambda c: c["x"], X, 3, seed=0)]),
+        at.OptionError,
+        "history[0]=<Result",
+        "result.optimizer",
+    ),
+    (
+        lambda path: at.minimize(Unsendable(), X, 3, trial_timeout=5),
+        at.OptionError,
+        "cannot be sent to other processes",
+        "n_jobs=1 without trial_timeout",
+    ),
+    (lambda path: at.Optimizer(X.where("x > 2")), at.SpaceError, "this rule excludes", "relax it"),
+    (lambda path: X.sample(0), at.OptionError, "rng=0", "numpy.random.default_rng(0)"),
+    (lambda path: optimizer().tell(0, failed="no"), at.OptionError, "failed='no'", "True or False"),
     (lambda path: optimizer().ask(0), at.OptionError, "ask(0)", "at least 1"),
     (lambda path: optimizer().tell(7, 1.0), at.TrialError, "trial 7 is unknown", "ask()"),
     (lambda path: optimizer().tell({"x": 5, "model": "c"}, 1.0), at.ConfigError, "'x': 5", "use a value inside"),

@@ -19,7 +19,7 @@ from addtree.paper.baselines.hyperopt import Hyperopt
 from addtree.paper.baselines.method import Method
 from addtree.paper.baselines.random_search import RandomSearch
 from addtree.paper.baselines.smac import Smac
-from benchmarks.task import Task
+from benchmarks.tasks.task import Task
 
 __all__ = ["METHODS", "Method", "Peer", "Recommends", "start", "versions"]
 

@@ -218,7 +218,7 @@ class Optimizer:
         evaluation  how long the evaluation took, and why it failed, for the record
         """
         goals = self._suggester.goals
-        if failed and value is not None:
+        if checked_flag("failed", failed) and value is not None:
             raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
         values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
         known = priced(evaluation, cost)
@@ -378,7 +378,7 @@ class Optimizer:
         """The same, with a given space in place of an equal one that was saved (see `save_format.to_space`)."""
         state = save_format.read(path)
         with save_format.refusing_damage(path):
-            history = [_history.Task.from_dict(form) for form in state["history"]]
+            history = [_history.EarlierTask.from_dict(form) for form in state["history"]]
             options = {key: state[key] for key in save_schema.OPTIONS if key != "initial"}
             optimizer = cls(save_format.to_space(state["space"], given), history=history, **options)
             optimizer._initial = read_initial(optimizer._suggester.encoding, state["initial"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -17,9 +17,10 @@ from addtree.model.marginal import LOCAL_FACTORS, ChainSettings, Mixture, margin
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
+from addtree.run.suggestion import checked_seed
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space, check_space
-from addtree.support.numbers import plural
+from addtree.support.numbers import is_number, is_whole, plural
 from addtree.support.threads import one_blas_thread
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
@@ -71,13 +72,13 @@ class AddTreeGP:
         covariance: str = "additive+interactions",
         inference: str = "map",
         noise: float | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         self.space = check_space(space)
         self._specification = Specification(covariance, inference, noise)
         self._encoding = space.encoding
         self._kernel = self._specification.make_kernel(self._encoding)
-        self._seed = seed
+        self._seed = checked_seed(seed)
         self._learned: _Fit | None = None
 
     @one_blas_thread()
@@ -97,10 +98,9 @@ class AddTreeGP:
         draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
                   is faster and overconfident (only for `inference="map"`)
         """
-        if not isinstance(draws, int) or draws < 0:
-            raise OptionError(
-                f"draws={draws!r} must be an integer of zero or more; 0 uses the most probable hyperparameters alone"
-            )
+        for name, count in (("draws", draws), ("restarts", restarts)):
+            if not is_whole(count) or count < 0:
+                raise OptionError(f"{name}={count!r} must be a whole number, zero or more; 0 is the quickest")
         data = self._observations(configs, y, std)
         settings = FitSettings(max_fit_rows=None, max_rows=None, restarts=restarts)
         rng = np.random.default_rng(self._seed)
@@ -139,7 +139,7 @@ class AddTreeGP:
         With `observed`, the interval holds an observation, noise included. The distribution is a mixture of normal
         distributions, whose tails are heavier than those of a normal distribution with the same standard deviation.
         """
-        if not 0.0 < probability < 1.0:
+        if not is_number(probability) or not 0.0 < probability < 1.0:
             raise OptionError(f"probability={probability!r} must lie between 0 and 1, such as 0.9")
         predictions, inverse = self.distribution(configs, observed=observed), self._fitted.best.transform.inverse
         tail = 0.5 * (1.0 - probability)
@@ -147,7 +147,7 @@ class AddTreeGP:
 
     def distribution(self, configs: Sequence[Config], *, observed: bool = False) -> Mixture:
         """The predictions as mixtures of normal distributions, in standardised units; see `scale` and `centre`."""
-        rows = self._kernel.rows(self._encoding.encode(configs))
+        rows = self._kernel.rows(self._encoding.encode(_listed(configs)))
         return self._mixture([posterior.predict(rows) for posterior in self.posteriors], observed)
 
     def _mixture(self, predictions: Sequence[tuple[Array, Array]], observed: bool) -> Mixture:
@@ -193,13 +193,14 @@ class AddTreeGP:
     def _observations(
         self, configs: Sequence[Config], y: Sequence[float] | Array, std: Sequence[float] | Array | None
     ) -> Observations:
-        values = _values(configs, y)
-        errors = np.zeros(len(values)) if std is None else np.asarray(std, dtype=float)
-        if errors.shape != values.shape or not np.all((errors >= 0) & np.isfinite(errors)):
-            raise ConfigError(
-                f"std={std!r} must hold a finite number of zero or more for each of {plural(len(values), 'value')}"
-            )
-        return Observations(self._encoding.encode(configs), values, errors)
+        rows = self._encoding.encode(_listed(configs))
+        values = _numbers(y, "y", len(rows))
+        if not len(values):
+            raise ConfigError("y is empty; give at least one value, and its configuration")
+        errors = np.zeros(len(values)) if std is None else _numbers(std, "std", len(rows))
+        if np.any(errors < 0):
+            raise ConfigError(f"std must hold numbers of zero or more, got {np.min(errors)}; give standard errors")
+        return Observations(rows, values, errors)
 
     @property
     def encoding(self) -> Encoding:
@@ -246,14 +247,24 @@ class AddTreeGP:
         return self._learned
 
 
-def _values(configs: Sequence[Config], y: Sequence[float] | Array) -> Array:
+def _listed(configs: Sequence[Config]) -> Sequence[Config]:
+    """The configurations as a list, or a ConfigError if they are something else, such as a single one or a table."""
+    found = list(configs) if isinstance(configs, Iterable) else [configs]
+    for wrong in (config for config in found if not isinstance(config, Mapping)):
+        got = f"{type(configs).__name__} with {wrong!r}"
+        raise ConfigError(f"configs must be a list of configurations, got {got}; give a dict for each: [config, ...]")
+    return found
+
+
+def _numbers(values: Sequence[float] | Array, name: str, n: int) -> Array:
+    """One finite number for each of n configurations, or a ConfigError."""
     try:
-        values = np.asarray(y, dtype=float)
+        found = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"y must be a list of numbers ({error}); give one for each configuration") from None
-    if values.shape != (len(configs),):
-        need = f"{plural(len(configs), 'configuration')} need{'s' if len(configs) == 1 else ''}"
-        raise ConfigError(f"{need} as many values, got shape {values.shape}")
-    if not len(values) or not np.all(np.isfinite(values)):
-        raise ConfigError("y must hold at least one value, all finite; leave failed evaluations out")
-    return values
+        raise ConfigError(f"{name} must be a list of numbers ({error}); give one for each configuration") from None
+    if found.shape != (n,):
+        need = f"{plural(n, 'configuration')} need{'s' if n == 1 else ''}"
+        raise ConfigError(f"{need} as many values, got {name} of shape {found.shape}")
+    for i in np.flatnonzero(~np.isfinite(found))[:1]:
+        raise ConfigError(f"{name}[{i}]={found[i]}: numbers must be all finite; leave failed evaluations out")
+    return found

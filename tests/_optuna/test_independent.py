@@ -48,6 +48,7 @@ def test_a_value_of_another_kind_has_no_nearest_value(distribution: BaseDistribu
     "distribution",
     [
         FloatDistribution(-1, 3),
+        FloatDistribution(-1e308, 1e308),  # The difference of its ends is not a float.
         FloatDistribution(1e-3, 10, log=True),
         FloatDistribution(0, 1, step=0.125),
         IntDistribution(0, 20, step=4),

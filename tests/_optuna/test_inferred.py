@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree import Choice, Integer, Real, Space
 from addtree._optuna.inferred import Inferred
-from addtree.errors import ConfigError
+from addtree.errors import ConfigError, SpaceError
 
 UNIT = FloatDistribution(0, 1)
 
@@ -277,6 +277,16 @@ def test_the_readable_space_has_the_values_of_the_code() -> None:
         model=Choice(svm=Space(C=Real(0, 1)), tree=Space()), k=Integer(10, 50, step=10), x=Real(0, 6)
     )
     assert [inferred.readable_config(trial) for trial in trials] == [trial.params for trial in trials]
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize("opens", [False, True])
+def test_a_category_that_a_space_cannot_have_is_named(opens: bool) -> None:
+    sizes = CategoricalDistribution([[1, 2], [3]])  # type: ignore[list-item]
+    below = {"x": 0.5} if opens else {}
+    trials = [trial({"size": [1, 2]}, {"size": sizes}), trial({"size": [3], **below}, {"size": sizes})] * 4
+    with pytest.raises(SpaceError, match=r"^parameter 'size': .*\[1, 2\] is not hashable"):
+        Inferred(trials).readable_space  # noqa: B018
 
 
 def test_the_readable_space_has_the_values_of_a_grid_that_opens_parameters() -> None:

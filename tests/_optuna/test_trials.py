@@ -242,6 +242,15 @@ def test_noise_of_several_objectives_is_by_number(noise: Any) -> None:
         StudyGoals((False, False)).options(noise)
 
 
+def test_a_reference_point_has_a_number_for_each_of_several_objectives() -> None:
+    options = StudyGoals((False, True)).options(None, (0.5, 10.0))
+    assert options["reference_point"] == {"objective 0": 0.5, "objective 1": 10.0}
+    assert "reference_point" not in StudyGoals((False, True)).options(None)
+    for goals, shown in ((StudyGoals((False,)), "1 objective;"), (StudyGoals((False,) * 3), "3 objectives;")):
+        with pytest.raises(OptionError, match=rf"reference_point=\[0.5, 10.0\] must have .* the study has {shown}"):
+            goals.options(None, (0.5, 10.0))
+
+
 def test_standard_errors_of_several_values_are_a_list() -> None:
     assert standard_errors(finished(user_attrs={"addtree:std": 0.1}), 1) == [0.1]
     assert standard_errors(finished(), 2) == [None, None]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks import regret
+from benchmarks.support import regret
 
 
 @pytest.fixture

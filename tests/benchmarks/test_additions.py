@@ -6,7 +6,8 @@ import numpy as np
 
 from addtree.optimizer import Settings
 from addtree.paper.baselines.addtree import AS_PUBLISHED
-from benchmarks import additions, regret, run, tasks
+from benchmarks import additions, run, tasks
+from benchmarks.support import regret
 
 
 def test_the_ladder_leads_from_the_paper_to_the_default() -> None:

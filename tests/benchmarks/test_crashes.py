@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmarks import constraints, crashes, objectives, several
+from benchmarks import constraints, crashes, objectives
 from benchmarks.crashes import EARLIER, NOW, TPE
-from benchmarks.task import MultiTask
+from benchmarks.tasks import several
+from benchmarks.tasks.task import MultiTask
 
 NAME = "synthetic, a branch"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.define_by_run import DECLARED, DEFINED, median_logs
-from benchmarks.regret import Runs
+from benchmarks.support.regret import Runs
 
 
 def test_the_medians_of_log_regrets() -> None:

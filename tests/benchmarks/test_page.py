@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import page, regret
+from benchmarks import page
+from benchmarks.support import regret
 
 TASK, OTHER = "function/synthetic", "options/2"
 

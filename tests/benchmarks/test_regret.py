@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from benchmarks import regret
+from benchmarks.support import regret
 
 MakeRuns: TypeAlias = Callable[..., regret.Runs]
 BUDGET = 4  # the number of evaluations of the fixture `results`

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from benchmarks import regret, report
+from benchmarks import report
+from benchmarks.support import regret
 
 MakeRuns: TypeAlias = Callable[..., regret.Runs]
 BUDGET = 4  # the number of evaluations of the fixture `results`

@@ -9,8 +9,9 @@ import pytest
 from scipy.optimize import minimize
 
 from addtree import Choice
-from benchmarks import architecture, options, tasks, yahpo
-from benchmarks.files import REFERENCES
+from benchmarks import tasks
+from benchmarks.support.files import REFERENCES
+from benchmarks.tasks import architecture, options, yahpo
 
 FORM = {
     "hyperparameters": [

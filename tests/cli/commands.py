@@ -48,16 +48,16 @@ def write_task(text: str) -> str:
 
 
 def trials(name: str = "task") -> list[optuna.trial.FrozenTrial]:
-    """Return all trials of a study in the default storage."""
+    """All trials of a study in the default storage."""
     with storage_at("addtree.db") as storage:
         return optuna.load_study(study_name=name, storage=storage).trials
 
 
 def finished(name: str = "task") -> list[optuna.trial.FrozenTrial]:
-    """Return the finished trials that count towards the total."""
+    """The finished trials that count towards the total."""
     return [t for t in trials(name) if t.state.is_finished() and not is_lost(t)]
 
 
 def error_lines(text: str) -> list[str]:
-    """Return the lines of stderr that report an error."""
+    """The lines of stderr that report an error."""
     return [line for line in text.splitlines() if line.startswith("addtree: ")]

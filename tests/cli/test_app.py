@@ -27,7 +27,7 @@ def test_help_lists_every_command(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 def test_the_package_runs_as_a_module() -> None:
-    result = subprocess.run([sys.executable, "-m", "addtree.cli", "--version"], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-m", "addtree", "--version"], capture_output=True, text=True)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"addtree {__version__}\n", "")
 
 
@@ -211,7 +211,7 @@ def test_the_trials_of_a_study_with_a_damaged_space_can_be_exported(
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "addtree.cli", *arguments]
+    command = [sys.executable, "-m", "addtree", *arguments]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import optuna
 import pytest
 
@@ -24,14 +26,15 @@ def test_the_path_of_a_trial_is_its_categories() -> None:
     assert describe_path(BEST) == "model=svm shrinking=True"
 
 
+@pytest.mark.parametrize(("total", "count"), [(10, "6/10"), (5, "6/6")])
 def test_the_progress_bar_shows_the_best_trial(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    total: int, count: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    with progress_bar(10) as update:
+    with progress_bar(total) as update:
         update(PROGRESS)
     shown = capsys.readouterr()
-    assert "6/10" in shown.err
+    assert count in shown.err
     assert "best 0.25  model=svm shrinking=True  2 failed" in shown.err
     assert shown.out == ""
 
@@ -43,3 +46,10 @@ def test_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
         "the last failure: OSError: disk full",
         'best 0.25: {"model": "svm", "C": 3.0, "shrinking": true}',
     ]
+
+
+def test_letters_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = optuna.distributions.CategoricalDistribution(["線形"])
+    best = optuna.create_trial(value=0.5, params={"größe": "線形"}, distributions={"größe": labels})
+    print_summary("s", replace(PROGRESS, best=best))
+    assert capsys.readouterr().out.endswith('best 0.5: {"größe": "線形"}\n')

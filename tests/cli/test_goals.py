@@ -78,6 +78,18 @@ def test_report_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "the trade-off within each branch" in said
 
 
+def test_a_reference_point_goes_from_the_file_to_the_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_task(TWO + "reference_point = {'error': 0.75, 'speed': 0.125}\n")
+    assert addtree("run", file, "--trials", "14", "--seed", "0", monkeypatch=monkeypatch) == 0
+    assert "not read" not in capsys.readouterr().err
+    assert addtree("suggest", "task", monkeypatch=monkeypatch) == 0
+    assert addtree("report", "-o", "out.html", monkeypatch=monkeypatch) == 0
+    page = Path("out.html").read_text(encoding="utf-8")
+    assert "It is measured from the reference point error 0.75, speed 0.125." in page
+
+
 @pytest.mark.usefixtures("_study")
 def test_a_study_continues_only_with_its_goals(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -96,7 +96,7 @@ MISUSES = [
     ("export lab -o no/folder/t.csv", 2, "no/folder/t.csv cannot be written: No such file", "give another path"),
     ("report lab -o no/folder/r.html", 2, "no/folder/r.html cannot be written: No such file", "give another path"),
     ("suggest", 2, "Missing argument", "see `addtree suggest --help`"),
-    ("suggest new", 4, "there is no study 'new'", "--space FILE creates it"),
+    ("suggest new", 4, "there is no study 'new'", "create it with --space FILE"),
     ("suggest lab --seed 0", 2, "--seed 0 is for a new study", "give --space FILE as well"),
     ("suggest lab --maximize", 2, "--maximize is for a new study", "give --space FILE as well"),
     ("suggest lab -n 0", 2, "'-n'", "see `addtree suggest --help`"),

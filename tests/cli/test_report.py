@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import FAST, addtree, write_task
+from tests.cli.commands import FAST, SPACE, addtree, write_task
 
 
 def test_report_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,3 +38,14 @@ def test_a_study_is_compared_with_earlier_ones(
     assert "What became of earlier studies" in Path("out.html").read_text(encoding="utf-8")
     assert addtree("explain", "task", "--history", "autumn", monkeypatch=monkeypatch) == 4
     assert "autumn" in capsys.readouterr().err
+
+
+def test_a_terminal_without_unicode_shows_similar_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = SPACE + "def objective(config): return config['x'] ** 2 + config.get('k', 0)\n"
+    assert addtree("run", write_task(task), "--trials", "12", "--seed", "0", monkeypatch=monkeypatch) == 0
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "addtree", "explain"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert "##" in result.stdout
+    assert "+/-" in result.stdout
+    assert "\\" not in result.stdout

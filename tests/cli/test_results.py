@@ -38,6 +38,18 @@ def test_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("_study")
+def test_a_narrow_terminal_shows_every_letter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "45")
+    assert addtree("status", monkeypatch=monkeypatch) == 0
+    cells = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    best = min(t.value for t in finished() if t.value is not None)
+    whole = ["".join(cell.strip() for cell in column) for column in zip(*cells, strict=True)]
+    assert whole == ["task", "12", "0", "0", "0", f"{best:.6g}"]
+
+
+@pytest.mark.usefixtures("_study")
 def test_best(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     expected = min(finished(), key=lambda t: t.value or 0.0)
     assert addtree("best", "--json", monkeypatch=monkeypatch) == 0

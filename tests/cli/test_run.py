@@ -139,6 +139,7 @@ def test_a_refused_command_creates_no_storage(
 BAD_FILES = [
     ("no such file", None, 2, "is not a file"),
     ("no space", "def objective(config): return 1.0\n", 2, "has no `space`"),
+    ("no trial", "def objective(t): return t.suggest_float('x', 0, 1)\n", 2, "an argument of the name `trial`"),
     ("no objective", SPACE, 2, "has no function `objective`"),
     ("wrong space", "space = 3\ndef objective(config): return 1.0\n", 2, "make it an addtree.Space"),
     ("broken file", "import no_module_of_this_name\n", 2, "cannot be imported: ModuleNotFoundError"),

@@ -133,6 +133,17 @@ def test_one_trial_is_called_one_trial():
     assert repr(at.minimize(objective, SPACE, 1, seed=0)).startswith("<Result: 1 trial done; best value")
 
 
+def test_the_timeout_counts_from_the_call():
+    class SlowList(list):  # stands for a long history or a large file
+        def __iter__(self):
+            time.sleep(0.2)
+            return super().__iter__()
+
+    result = at.minimize(lambda config: 0.0, SPACE, 2, seed=0, timeout=0.2, initial=SlowList())
+    assert result.trials == []
+    assert "the timeout of 0.2 s was reached after 0 trials" in result.message
+
+
 def test_after_the_timeout_no_trial_starts():
     def slow(config):
         time.sleep(0.2)

@@ -18,7 +18,7 @@ import optuna
 import addtree as at
 from addtree.optuna import AddTreeSampler
 from addtree.problems import interaction, synthetic
-from benchmarks.timed_suggestions import suggest
+from benchmarks.support.timed_suggestions import suggest
 
 Config = dict[str, Any]
 

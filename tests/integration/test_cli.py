@@ -26,7 +26,7 @@ def _work_in_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     """Start `addtree run` in a process of its own."""
-    command = [sys.executable, "-m", "addtree.cli", "run", *arguments]
+    command = [sys.executable, "-m", "addtree", "run", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
 
 

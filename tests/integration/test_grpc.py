@@ -19,7 +19,7 @@ from addtree.study.studies import open_study, progress
 from addtree.study.task import Task
 from addtree.study.tickets import claim
 from addtree.study.worker import work
-from benchmarks.proxy import Proxy, running_proxy
+from benchmarks.support.proxy import Proxy, running_proxy
 
 pytest.importorskip("grpc", reason="gRPC is not installed: pip install 'addtree[grpc]'")
 SPACE = Space(x=Real(-1, 1))

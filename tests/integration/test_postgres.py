@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 from addtree.errors import StorageError
 from addtree.study.storage import storage_at
 from addtree.study.tickets import is_lost
-from benchmarks.postgres import running_server
+from benchmarks.support.postgres import running_server
 from tests.cli.commands import FAST, NEED_A_STUDY, READ_ONLY, addtree, write_task
 
 TASK = """
@@ -43,7 +43,7 @@ def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:
     command = ["run", "task.py", "--trials", "200", "--workers", "4", "--storage", url, "--study", "s"]
     with (
         subprocess.Popen(
-            [sys.executable, "-m", "addtree.cli", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "addtree", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
         ) as process,
         storage_at(url) as storage,
     ):

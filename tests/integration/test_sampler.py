@@ -160,6 +160,43 @@ def test_failed_and_pruned_trials_are_used() -> None:
     assert study.best_value < 1e-3
 
 
+EARLY_END = Space(x=Real(-1, 1), c=Choice(bad=Space(), good=Space(y=Real(0, 1))))
+
+
+@pytest.mark.parametrize("error", [ArithmeticError, optuna.TrialPruned])
+@pytest.mark.parametrize("space", [None, EARLY_END])
+def test_trials_that_end_early_show_where_others_would(space: Space | None, error: type[Exception]) -> None:
+    """What a trial did not ask for is not the reason why it ended. No parameters are repeated."""
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", -1, 1)
+        if x < -0.2:
+            raise error
+        if trial.suggest_categorical("c", ["bad", "good"]) == "bad":
+            raise error
+        return x**2 + trial.suggest_float("y", 0, 1)
+
+    study = optuna.create_study(sampler=AddTreeSampler(space, seed=0))
+    study.optimize(objective, n_trials=40, catch=ArithmeticError)
+    assert sum(t.state == TrialState.COMPLETE for t in study.trials) >= 18
+    assert study.best_value < 0.01
+    assert len({repr(sorted(params.items())) for params in params_of(study)}) == 40
+
+
+def test_trials_that_are_pruned_without_a_value_are_avoided() -> None:
+    """Many write a rule between parameters like this in Optuna."""
+
+    def objective(trial: optuna.Trial) -> float:
+        low, high = trial.suggest_float("low", 0, 1), trial.suggest_float("high", 0, 1)
+        if low > high:
+            raise optuna.TrialPruned
+        return (low - 0.6) ** 2 + (high - 0.6) ** 2
+
+    study = optimized(objective, 40, seed=0)
+    assert sum(t.state == TrialState.PRUNED for t in study.trials) <= 20
+    assert study.best_value < 1e-3
+
+
 def test_pruned_trials_are_not_taken_for_noise() -> None:
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0, 1)
@@ -515,6 +552,9 @@ def test_constraints_and_two_directions_together() -> None:
         {"seed": 1.5},
         {"seed": "0"},
         {"constraints_func": 3},
+        {"reference_point": 0.5},
+        {"reference_point": {"error": 0.5, "speed": 1.0}},
+        {"reference_point": [0.5, math.inf]},
     ],
 )
 def test_wrong_arguments_are_named(wrong: dict[str, Any]) -> None:

@@ -100,3 +100,18 @@ def test_a_z_beyond_the_range_of_the_transform_gives_its_limit():
     output = Transform(0.0, 1.0, np.inf, 1.0, -0.5)  # z < 2 for every y
     assert np.isfinite(output.inverse(np.array([1.9, 2.0, 50.0]))).all()
     assert np.all(np.diff(output.inverse(np.array([0.0, 1.0, 1.9, 50.0]))) > 0)
+
+
+def test_more_excess_keeps_the_order_of_far_values():
+    y = np.concatenate([np.linspace(0.0, 1e-3, 50), [1.0, 5.0, 25.0]])
+    bounded = Transform.from_values(y, centred=True, settings=TransformSettings())
+    free = Transform.from_values(y, centred=True, settings=TransformSettings(max_excess=1e6))
+    assert len(set(bounded.forward(y[-3:]))) == 1
+    assert np.all(np.diff(free.forward(y)) > 0)
+    np.testing.assert_allclose(free.inverse(free.forward(y)), y, atol=1e-9)
+
+
+def test_the_spread_can_be_that_of_a_part_of_the_values():
+    y = np.concatenate([np.linspace(0.0, 1e-3, 50), [1.0, 5.0, 25.0]])
+    wide = Transform.from_values(y, centred=True, settings=TransformSettings(least_spread=20.0))
+    np.testing.assert_allclose(wide.forward(y), (y - y.mean()) / y.std(), atol=1e-12)  # nothing is compressed

@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from addtree import Categorical, Choice, Integer, Optimizer, OptionError, Real, Space, minimize
-from addtree.run.history import MAX_TRIALS, Task, adapt, read_history
+from addtree.run.history import MAX_TRIALS, EarlierTask, adapt, read_history
 
 SPACE = Space(
     x=Real(0, 1), n=Integer(1, 9), model=Choice(a=Space(y=Real(-1, 1)), b=Space(z=Categorical(["u", "v"])), c=Space())
@@ -77,7 +77,7 @@ def test_a_failed_trial_counts_as_the_worst_and_a_pending_one_not_at_all():
     optimizer.tell(third, 1.0)
     assert read_history([optimizer], maximize=False)[0].values == (3.0, 3.0, 1.0)
     nothing = read_history([[({"x": 0.5}, None), ({"x": 0.1}, float("nan"))]], maximize=True)
-    assert nothing[0] == Task((), ())
+    assert nothing[0] == EarlierTask((), ())
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_trial_that_violates_a_constraint_counts_as_the_worst():
 
 
 def adapted(space, *given):
-    return adapt([Task.from_values(*zip(*task, strict=True), maximize=False) for task in given], space.encoding)
+    return adapt([EarlierTask.from_values(*zip(*task, strict=True), maximize=False) for task in given], space.encoding)
 
 
 def test_the_same_space_keeps_every_configuration_exactly():
@@ -170,7 +170,7 @@ def test_a_history_that_says_nothing_changes_nothing(caplog):
     with caplog.at_level(logging.WARNING, logger="addtree"):
         other = Optimizer(SPACE, seed=3, history=[[], [({"q": 1.0}, 1.0)], [(c, 1.0) for c, _ in pairs()]])
     assert [t.config for t in plain.ask(12)] == [t.config for t in other.ask(12)]
-    assert "history: this was not used: 3 studies" in caplog.text
+    assert "history: this was not used: 3 studies with fewer than two different usable values" in caplog.text
 
 
 def test_of_a_long_study_the_best_trials_and_a_sample_are_used():

@@ -1,3 +1,5 @@
+import zlib
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,32 @@ def test_a_value_that_never_changes_is_no_noise(names):
         trial = opt.ask()
         opt.tell(trial, {"value": trial.config["a"] + trial.config["b"], "kept": 0.1})
     assert len({tuple(trial.config.items()) for trial in opt.trials}) == 40
+
+
+@pytest.mark.parametrize(
+    ("keys", "y", "refuted"),
+    [
+        ("abc", [1.0, 2.0, 3.0], False),  # nothing was evaluated again
+        ("abca", [1.0, 2.0, 3.0, 1.0], False),  # one coincidence
+        ("abcaa", [1.0, 2.0, 3.0, 1.0, 1.0], True),
+        ("abcab", [1.0, 2.0, 3.0, 1.0, 2.0 + 1e-12], True),  # rounding
+        ("abcab", [1.0, 2.0, 3.0, 1.0, 2.01], False),
+        ("", [], False),
+    ],
+)
+def test_noise_is_refuted_by_evaluations_that_gave_the_same_value_again(keys, y, refuted):
+    assert TopTwo().is_refuted([key.encode() for key in keys], np.array(y)) is refuted
+
+
+def jagged(config):
+    """Looks like noise, but every configuration has one value."""
+    return zlib.crc32(repr(sorted(config.items())).encode()) / 2**32
+
+
+def test_values_that_only_look_noisy_soon_end_repeated_evaluations():
+    optimizer = Optimizer(Space(n=Integer(1, 10**6), m=Choice(a=Space(), b=Space(k=Integer(1, 100)))), seed=0)
+    for _ in range(45):
+        trial = optimizer.ask()
+        optimizer.tell(trial, jagged(trial.config))
+    different = {repr(trial.config) for trial in optimizer.trials}
+    assert 45 - len(different) == TopTwo().proof

@@ -80,6 +80,21 @@ def test_draws_that_share_their_cosines_have_the_moments_of_the_posterior(covari
         np.testing.assert_allclose(np.cov(draws), expected, atol=0.25 * variance.max())
 
 
+def test_student_draws_keep_the_mean_and_exact_observations_and_vary_more():
+    encoding, k = build(SPACE, COVARIANCES[0])
+    rows, z = data(encoding, k, 6, 0)
+    hyper = Hyperparameters(np.linspace(0.5, 1.5, len(k.terms)), np.full(k.n_scales, 0.4), 1e-12)
+    posterior = Posterior.from_data(k, hyper, rows, z)
+    queries = k.rows(encoding.sample(12, np.random.default_rng(2)))
+    paths = SamplePaths(posterior, 10 * DRAWS, np.random.default_rng(3), freedom=6.0)
+    np.testing.assert_allclose(paths.values(rows), np.tile(z[:, None], 10 * DRAWS), atol=1e-3)
+    mean, variance = posterior.predict(queries)
+    apart = (paths.values(queries) - mean[:, None]) / np.sqrt(variance)[:, None]
+    np.testing.assert_allclose(apart.mean(axis=1), 0.0, atol=0.12)
+    assert np.mean(apart**2) == pytest.approx(6.0 / (6.0 - 2.0), rel=0.15)  # the variance of Student's t
+    assert np.mean(np.abs(apart) > 3.707) == pytest.approx(0.01, abs=0.004)  # its 99 % interval
+
+
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_each_moving_point_follows_its_own_draw(covariance):
     encoding, posterior = shared_posterior(covariance)

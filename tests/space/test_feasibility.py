@@ -43,8 +43,8 @@ def test_without_rules_nothing_is_drawn_or_changed(rng):
         " < ".join(NAMES),  # 2e-5
         "x0 * x1 * x2 > 0.9 and (x3 < 0.01 or x4 < 0.01)",
         "(x0 - 0.3) ** 2 + (x1 - 0.7) ** 2 <= 1e-4",
-        "not (x0 < 0.99 or x1 < 0.99 or x2 < 0.99)",
-        "x0 / (x1 - 0.5) > 300",
+        "not (x0 < 0.99 or x1 < 0.99 or x2 < 0.99) or x3 > 0.9999",  # x3 keeps the others from being narrowed
+        "x0 / (x1 - 0.5) > 300 or x3 > 0.9999",
     ],
 )
 def test_rare_rows_are_found(rule, rng):

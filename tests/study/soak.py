@@ -34,9 +34,9 @@ from addtree.study.storage import storage_at
 from addtree.study.studies import open_study
 from addtree.study.task import Task
 from addtree.study.worker import work
-from benchmarks.account import Account
-from benchmarks.postgres import running_server
-from benchmarks.proxy import running_proxy
+from benchmarks.support.account import Account
+from benchmarks.support.postgres import running_server
+from benchmarks.support.proxy import running_proxy
 
 PROBLEM = problems.synthetic()
 STUDY = "soak"

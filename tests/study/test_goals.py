@@ -119,6 +119,50 @@ def test_noise_is_kept_by_name_and_reaches_the_sampler() -> None:
         open_study(storage, "t", SPACE, goals=Goals.read({"e": "min"}, {"memory": 1.0}, noise={"memory": 0.1}))
 
 
+TWO = {"error": "min", "speed": "max"}
+POINT = {"error": 0.6, "speed": 0.7}
+
+
+def test_a_study_with_a_reference_point_suggests_what_an_optimizer_suggests() -> None:
+    suggested = []
+    for point in (POINT, None):
+        goals = Goals.read(TWO, None, reference_point=point)
+
+        def objective(config: dict[str, Any]) -> dict[str, float]:
+            return {name: values(config)[name] for name in TWO}
+
+        study = open_study(InMemoryStorage(), "s", SPACE, seed=0, goals=goals)
+        work(study, Task(objective, SPACE, goals=goals), total=12)
+        optimizer = at.Optimizer(SPACE, seed=0, objectives=TWO, reference_point=point)
+        for trial in study.trials:
+            asked = optimizer.ask()
+            assert asked.config == trial.params
+            optimizer.tell(asked, objective(asked.config))
+        suggested.append([trial.params for trial in study.trials])
+    assert suggested[0] != suggested[1]
+
+
+def test_a_study_keeps_its_reference_point_until_the_file_has_another() -> None:
+    storage = InMemoryStorage()
+    for point, expected in ((POINT, [0.6, 0.7]), ({**POINT, "error": 0.5}, [0.5, 0.7]), (None, None)):
+        open_study(storage, "s", SPACE, goals=Goals.read(TWO, None, reference_point=point))
+        study = load_study(storage, "s")
+        assert goals_of(study).reference == point
+        assert isinstance(study.sampler, AddTreeSampler)
+        assert study.sampler._settings.reference_point == (expected and tuple(expected))
+
+
+@pytest.mark.parametrize("stored", [3, {"error": 1.0}, {"error": 1.0, "speed": "far"}])
+def test_a_damaged_reference_point_says_so_and_the_file_repairs_it(stored: Any) -> None:
+    goals = Goals.read(TWO, None, reference_point=POINT)
+    study = open_study(InMemoryStorage(), "s", SPACE, goals=goals)
+    study.set_user_attr("addtree:reference_point", stored)
+    for use in (lambda: goals_of(study), lambda: load_study(study._storage, "s")):
+        with pytest.raises(StudyError, match="study 's' has a bad stored reference point"):
+            use()
+    assert goals_of(open_study(study._storage, "s", SPACE, goals=goals)).reference == POINT
+
+
 def test_constraints_that_were_not_declared_need_not_be_told() -> None:
     """An objective of the user may set constraints of Optuna, which a person cannot tell."""
     study = open_study(InMemoryStorage(), "s", SPACE, seed=0)

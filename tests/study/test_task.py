@@ -80,10 +80,16 @@ def test_a_file_declares_objectives_and_constraints(tmp_path: Path) -> None:
     assert load_task(file).goals == load_space(file).goals == GOALS
     file.write_text(text + "noise = {'error': 0.1}\n")
     assert load_task(file).goals.noise == {"error": 0.1}
+    file.write_text(text + "reference_point = {'speed': 10, 'error': 0.5}\n")
+    for found in (load_task(file), load_space(file)):
+        assert found.goals.reference == {"error": 0.5, "speed": 10.0}
+        assert found.unread == ()
     for line, message in (
         ("objectives = ['error']", "rename `objectives` if it is something else"),
         ("constraints = {'memory': None}", "rename `constraints` if it is something else"),
         ("noise = 0.1", "rename `noise` if it is something else"),
+        ("reference_point = [0.5, 10]", "for each of 'error', 'speed'; rename `reference_point` if it is"),
+        ("reference_point = {'error': 0.5}", "for each of 'error', 'speed'; rename `reference_point`"),
         ("maximize = True", "write objectives={name: 'max'}; rename `maximize` if it is something else"),
         ("maximize = 'yes'", "maximize='yes' must be True or False; rename `maximize`"),
         ("cost_aware = 1", "cost_aware=1 must be True or False; rename it if it is something else"),
@@ -96,7 +102,7 @@ def test_a_file_declares_objectives_and_constraints(tmp_path: Path) -> None:
 def test_a_file_sets_each_option_of_minimize_or_is_told_that_it_does_not(tmp_path: Path) -> None:
     text = "import addtree as at\nspace = at.Space(x=at.Real(0, 1))\ndef objective(config): return 0.0\n"
     options = set(inspect.signature(minimize).parameters) - {"objective", "space"}
-    read = {"maximize", "objectives", "constraints", "noise", "cost_aware", "initial"}
+    read = {"maximize", "objectives", "constraints", "noise", "reference_point", "cost_aware", "initial"}
     file = tmp_path / "task_with_options.py"
     file.write_text(text + "".join(f"{name} = 0\n" for name in sorted(options - read)))
     assert set(load_task(file).unread) == options - read

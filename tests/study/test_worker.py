@@ -109,8 +109,7 @@ def test_a_worker_that_died_on_another_machine_is_noticed_while_the_objective_ru
     assert progress(study).complete == 3
     assert progress(study).lost == 1
     assert [t.value for t in study.trials if t.system_attrs.get("addtree:retry_of") == 0] == [x]
-    beating = [t for t in study.trials if "addtree:heartbeat" in t.system_attrs]
-    assert [t.number for t in beating] == [1]  # the trial that ran meanwhile was long enough for a heartbeat
+    assert "addtree:heartbeat" in study.trials[1].system_attrs  # it ran meanwhile, long enough for a heartbeat
 
 
 @pytest.mark.parametrize("ending", ["value", "failure", "pruned", "told before the objective asks"])

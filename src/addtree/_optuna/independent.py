@@ -42,7 +42,8 @@ def draw_value(distribution: BaseDistribution, counts: Mapping[float, int], rng:
     if d.log:
         return nearest_value(d, _log_uniform(d, u))
     if d.step is None:
-        return float(d.low + u * (d.high - d.low))
+        width = d.high - d.low
+        return float(d.low + u * width if math.isfinite(width) else (1 - u) * d.low + u * d.high)
     if isinstance(d, IntDistribution):
         return d.low + int(rng.integers((d.high - d.low) // d.step + 1)) * d.step
     return nearest_value(d, d.low + int(rng.integers(round((d.high - d.low) / d.step) + 1)) * d.step)

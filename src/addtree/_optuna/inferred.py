@@ -31,7 +31,7 @@ from addtree._optuna.ranges import (
     value_at,
 )
 from addtree._optuna.structure import MAX_COARSE, ObservedTrial, Structure, infer_structure
-from addtree.errors import ConfigError
+from addtree.errors import ConfigError, SpaceError
 from addtree.space.assembly import assemble, with_opens
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.restriction import Restriction
@@ -268,10 +268,13 @@ class Inferred:
 
     def _readable_child(self, name: str, child: Parameter | Choice) -> Parameter | Choice:
         codec = self._codecs[name]
+        try:
+            domain = to_domain(self._ranges[name])
+        except SpaceError as error:  # Optuna allows categories in memory that a space cannot have, such as lists.
+            raise SpaceError(f"parameter {name!r}: {error}") from None
         if isinstance(child, Choice):
             pairs = zip(child.labels, child.spaces, strict=True)
             return Choice({codec.value(int(position)): self._readable(sub) for position, sub in pairs})
-        domain = to_domain(self._ranges[name])
         if isinstance(child, Categorical) or isinstance(domain, Categorical) or not child.opens:
             return domain
         opens: dict[Any, Space] = {}

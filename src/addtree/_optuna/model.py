@@ -27,7 +27,7 @@ from addtree._optuna.trials import (
 )
 from addtree.errors import ConfigError, TrialError
 from addtree.optimizer import Optimizer
-from addtree.run.history import Task, read_history
+from addtree.run.history import EarlierTask, read_history
 from addtree.search.design import DesignSettings
 from addtree.space.restriction import Restriction
 from addtree.space.space import Space
@@ -59,6 +59,7 @@ class Settings:
     noise             the standard deviation of repeated evaluations; None to learn it; by number for several objectives
     history           earlier studies, in the values of trials; pairs have the direction of the study
     cost_aware        whether suggestions look for improvement per second of the duration of a trial
+    reference_point   the worst values that are of interest, one for each of several objectives; None to choose them
     """
 
     space: Space | None
@@ -68,8 +69,9 @@ class Settings:
     noise: float | Mapping[int, float] | None = None
     history: tuple[Any, ...] = ()
     cost_aware: bool = False
+    reference_point: tuple[float, ...] | None = None
 
-    def tasks(self, goals: StudyGoals) -> tuple[Task, ...]:
+    def tasks(self, goals: StudyGoals) -> tuple[EarlierTask, ...]:
         """The earlier studies of a study with these goals."""
         return read_history(self.history, maximize=goals.maximize[0])
 
@@ -112,12 +114,11 @@ class StudyModel:
             n_initial, self._startup = 1, StartupDesign(encoding, rows, most)
         else:
             n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
-        options = {**self._goals.options(self._settings.noise), "cost_aware": self._settings.cost_aware}
+        options = self._goals.options(self._settings.noise, self._settings.reference_point)
         read = self._settings.tasks(self._goals)
-        tasks = [Task(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
-        self._optimizer = Optimizer(
-            space, seed=self._settings.seed, n_initial=max(n_initial, 1), history=tasks, **options
-        )
+        tasks = [EarlierTask(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
+        options |= {"cost_aware": self._settings.cost_aware, "n_initial": max(n_initial, 1)}
+        self._optimizer = Optimizer(space, seed=self._settings.seed, history=tasks, **options)
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
@@ -129,6 +130,7 @@ class StudyModel:
         self._repeats_differ = self._is_noisy  # Whether two of them have the same parameters and different values.
         self._repeats_agree = False  # Whether two of them have the same parameters and values.
         self._has_pruned = False  # Whether a pruned trial was told, and noise was not declared.
+        self._ended_early: list[FrozenTrial] = []  # The failed or pruned ones that lack parameters of the space.
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -153,8 +155,6 @@ class StudyModel:
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
         """Tell the optimizer about a finished trial."""
         value, std = self._goals.told(trial, self._least), None
-        if value is None and trial.state == TrialState.PRUNED:
-            return  # It has not failed, and it has no value.
         if value is None and trial.state == TrialState.COMPLETE:
             self._warn("values", f"trial {trial.number} has the values {trial.values} and counts as failed")
         for name, constraint in trial.constraints.items():
@@ -168,7 +168,9 @@ class StudyModel:
             self._told[told.id] = trial
 
     def _note_partial(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
-        """Record a complete trial that lacks parameters which the space has for it."""
+        """Record a trial that lacks parameters which the space has for it."""
+        if _has_ended_early(trial) and not config.keys() <= trial.params.keys():
+            self._ended_early.append(trial)
         missing = self.translation.optional & config.keys() - trial.params.keys()
         if missing and trial.state == TrialState.COMPLETE:
             codes = {name: d.to_internal_repr(trial.params[name]) for name, d in trial.distributions.items()}
@@ -179,10 +181,15 @@ class StudyModel:
             self._partial_configs.add(frozenset(config.items()))
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space."""
+        """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space.
+
+        A trial that ended early counts with the values that were suggested for what it did not ask for. With one and
+        the same value in all such trials, that value would seem to be the reason.
+        """
         try:
             complete = trial.state == TrialState.COMPLETE
-            params = {**params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
+            unasked = self._history.published(trial) if _has_ended_early(trial) else {}
+            params = {**unasked, **params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
             return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
             if trial.state == TrialState.COMPLETE:
@@ -213,7 +220,8 @@ class StudyModel:
                 fixed = agreeing if probed is None else self.translation.restricted(probed)
                 config = self._model_config(number, pending, fixed)
             params = self.translation.params(config)
-            if not (self._may_be_mistaken(config) and self._repeats(params, except_for=number)):
+            ends_early = any(self._is_repeated(trial, params) for trial in self._ended_early)
+            if not (ends_early or (self._may_be_mistaken(config) and self._repeats(params, except_for=number))):
                 return params
             pending = [*pending, config]
         # If the positions of a range do not matter, the model may suggest further ones forever.
@@ -264,12 +272,14 @@ class StudyModel:
     def _is_repeated(self, trial: FrozenTrial, params: Mapping[str, Any]) -> bool:
         """Whether a trial has these parameters. A complete trial may lack those that are optional.
 
+        A trial that ended early may lack all that it did not ask for: the code would end at the same place again.
         A position agrees with the value that it stands for: where all else agrees, the ranges are those of the trial.
         """
+        ended_early = _has_ended_early(trial)
         optional = self.translation.optional if trial.state == TrialState.COMPLETE else ()
         for name, value in params.items():
             if name not in trial.params:
-                agrees = name in optional
+                agrees = ended_early or name in optional
             elif (position := suggested_position(value)) is None:
                 agrees = bool(trial.params[name] == value)
             else:
@@ -336,3 +346,8 @@ class StudyModel:
             return False
         finished = [self._config(trial, exact_params(trial)) for trial in self._history.finished[since:]]
         return config in finished or config in self.pending(except_for=except_for)
+
+
+def _has_ended_early(trial: FrozenTrial) -> bool:
+    """Whether a trial failed or was pruned, so that its code may not have asked for all parameters."""
+    return trial.state in (TrialState.FAIL, TrialState.PRUNED)

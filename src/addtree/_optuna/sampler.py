@@ -29,7 +29,7 @@ from addtree.model.specification import Specification
 from addtree.run.history import check_history
 from addtree.run.suggestion import checked_seed
 from addtree.space.space import Space
-from addtree.support.numbers import is_whole
+from addtree.support.numbers import as_float, is_finite, is_whole
 
 _MAX_ATTEMPTS = 20
 """A suggestion is made at most this often if another worker takes the same configuration at the same moment."""
@@ -55,13 +55,14 @@ class AddTreeSampler(BaseSampler):
     history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
                       configuration of each is evaluated first, and the rest counts as soon as the trials show a space
     cost_aware        look for improvement per second: the cost of a trial is the time from its start to its end
+    reference_point   with several objectives, the worst values that are of interest, in the order of the directions
 
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
     maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
 
     A failed trial has no value: it shows where evaluations fail, and such places are avoided. A pruned trial has its
-    last intermediate value. The trials that other workers run are taken into account. A trial may carry the standard
-    error of its value as the user attribute "addtree:std", or a list of them.
+    last intermediate value; without one it counts as failed. The trials that other workers run are taken into account.
+    A trial may carry the standard error of its value as the user attribute "addtree:std", or a list of them.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -86,6 +87,7 @@ class AddTreeSampler(BaseSampler):
         initial: Sequence[Config] = (),
         history: Sequence[Any] = (),
         cost_aware: bool = False,
+        reference_point: Sequence[float] | None = None,
     ) -> None:
         if space is not None and not isinstance(space, Space):
             raise OptionError(f"space={space!r} must be an addtree.Space, or None to infer it from the trials")
@@ -98,7 +100,8 @@ class AddTreeSampler(BaseSampler):
         for std in noise.values() if isinstance(noise, Mapping) else (noise,):
             Specification(noise=std)  # raises if the noise is impossible
         configs = read_initial_configs(space, initial)
-        settings = Settings(space, checked_seed(seed), int(n_startup_trials), configs, noise)
+        point = None if reference_point is None else _checked_point(reference_point)
+        settings = Settings(space, checked_seed(seed), int(n_startup_trials), configs, noise, reference_point=point)
         self._settings = replace(settings, history=check_history(history), cost_aware=bool(cost_aware))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
@@ -239,3 +242,12 @@ class AddTreeSampler(BaseSampler):
 
     def _rng(self, trial: FrozenTrial, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._settings.seed, trial.number, purpose])
+
+
+def _checked_point(point: Any) -> tuple[float, ...]:
+    """A reference point as floats, or an OptionError."""
+    if not isinstance(point, (Sequence, np.ndarray)) or isinstance(point, str) or not all(map(is_finite, point)):
+        raise OptionError(
+            f"reference_point={point!r} must be a list with a finite number for each objective, such as [0.5, 100.0]"
+        )
+    return tuple(map(as_float, point))

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from addtree._optuna.ranges import decodes_to, suggested_position
 from addtree.errors import OptionError, TrialError
 from addtree.run.goals import checked_std
-from addtree.support.numbers import MAX_EXACT, MAX_SIZE, as_float, is_whole
+from addtree.support.numbers import MAX_EXACT, MAX_SIZE, as_float, is_whole, plural
 
 LOST = "addtree:lost"
 """System attribute of a failed trial whose worker died. Such a trial says nothing about its configuration."""
@@ -187,8 +187,11 @@ class StudyGoals:
         """Declared noise by the numbers of the objectives."""
         return noise if isinstance(noise, Mapping) else {0: noise}
 
-    def options(self, noise: Any) -> dict[str, Any]:
-        """The arguments of an `Optimizer`. Declared noise is that of the only objective, or a dict by number."""
+    def options(self, noise: Any, reference_point: Sequence[float] | None = None) -> dict[str, Any]:
+        """The arguments of an `Optimizer`. Declared noise is that of the only objective, or a dict by number.
+
+        A reference point has a number for each objective.
+        """
         declared = self.declared(noise)
         is_ambiguous = not isinstance(noise, Mapping) and noise is not None and len(self.maximize) > 1
         if is_ambiguous or not declared.keys() <= set(range(len(self.maximize))):
@@ -196,13 +199,21 @@ class StudyGoals:
                 f"noise={noise!r} must give standard deviations by the numbers of the {len(self.maximize)} objectives, "
                 "such as {0: 0.1}"
             )
+        if reference_point is not None and not 1 < len(self.maximize) == len(reference_point):
+            raise OptionError(
+                f"reference_point={list(reference_point)!r} must have a number for each of several objectives, and the "
+                f"study has {plural(len(self.maximize), 'objective')}; correct it or leave it out"
+            )
         if self.is_single:
             return {"maximize": self.maximize[0], "noise": declared.get(0)}
-        return {
+        options: dict[str, Any] = {
             "objectives": {_objective(k): "max" if maximize else "min" for k, maximize in enumerate(self.maximize)},
             "constraints": {_constraint(name): 0.0 for name in self.constraints},
             "noise": {_objective(k): std for k, std in declared.items()},
         }
+        if reference_point is not None:
+            options["reference_point"] = {_objective(k): limit for k, limit in enumerate(reference_point)}
+        return options
 
     def told(self, trial: FrozenTrial, least: Mapping[str, float]) -> float | dict[str, float] | None:
         """What the optimizer is told about a trial; None for a failure.
@@ -266,7 +277,10 @@ class TrialHistory:
             publish(study, trial, params)
 
     def published(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The parameters suggested for an unfinished trial, whether or not its objective has asked for them yet."""
+        """The parameters suggested for a trial, also those that its objective has not asked for.
+
+        Once a trial of a study in memory is complete, they are not known any more.
+        """
         return self._kept.get(trial.number) or published(trial)
 
     def read(self, study: Study) -> list[FrozenTrial]:
@@ -283,7 +297,8 @@ class TrialHistory:
         new = [trial for trial in candidates if trial.state.is_finished() and trial.number not in self._read]
         self._read.update(trial.number for trial in new)
         for trial in new:
-            self._kept.pop(trial.number, None)
+            if trial.state == TrialState.COMPLETE or self._kept.get(trial.number, {}).keys() <= trial.params.keys():
+                self._kept.pop(trial.number, None)
         informative = [trial for trial in new if is_informative(trial)]
         for trial in informative:
             self._record(trial)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import logging
@@ -40,6 +41,9 @@ _EXIT_CODES: dict[type[AddTreeError], int] = {
 _OTHER_ERROR = 2  # exit code of every other error of addtree, and of a wrong argument
 _UNEXPECTED_ERROR = 70  # exit code of an error that addtree did not expect; EX_SOFTWARE of sysexits.h
 _CLOSED_OUTPUT = 141  # exit code if the reader of the output has gone; a shell reports the same for a closed pipe
+_PLAIN = "addtree.plain"  # name of the error handler for characters that the terminal cannot show
+_PLAIN_SIGNS = {"█": "#", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "…": "...", "−": "-", "–": "-"}
+_PLAIN_SIGNS |= {"│": "|", "├": "|", "└": "`", "─": "-"}
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]  # Typer exports this class only as a base of others
 
 
@@ -89,6 +93,13 @@ app.command()(proxy)
 app.command()(paper)
 
 
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace what the terminal cannot show: signs of addtree by similar ones, other characters by their numbers."""
+    if isinstance(error, UnicodeEncodeError) and (sign := error.object[error.start]) in _PLAIN_SIGNS:
+        return _PLAIN_SIGNS[sign], error.start + 1
+    return codecs.backslashreplace_errors(error)
+
+
 def main() -> None:
     """Run the command line; an error becomes one line on stderr and an exit code."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -97,9 +108,10 @@ def main() -> None:
         logging.getLogger(layer).setLevel(logging.WARNING)
     if sys.stdout is None:  # It was closed. Writing must fail, and no file of the storage may take its place.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    codecs.register_error(_PLAIN, _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # labels may contain what the terminal cannot show
+            stream.reconfigure(errors=_PLAIN)  # labels may contain what the terminal cannot show
     sys.exit(_run())
 
 
@@ -163,6 +175,6 @@ def _print(message: str) -> None:
 
 
 def _location(error: Exception) -> str:
-    """Return the line that raised an error."""
+    """The line that raised an error."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{os.path.basename(frame.filename)}, line {frame.lineno}"

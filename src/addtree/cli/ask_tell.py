@@ -55,7 +55,7 @@ def suggest(
     with storage_at(storage, "write" if file is None else "create") as opened:
         if file is None:
             if study not in study_names(opened):
-                raise StudyError(f"there is no study {study!r}; --space FILE creates it, `addtree status` lists all")
+                raise StudyError(f"there is no study {study!r}; create it with --space FILE, or see `addtree status`")
             loaded = load_study(opened, study, noise=noise)
         else:
             options |= {"initial": file.initial, "cost_aware": file.cost_aware}
@@ -98,7 +98,7 @@ def tell(
     words, told = (words or [], None) if failed else _split_values(words or [])
     names = [*([] if config is not None else ["TRIAL"]), *([] if failed or told else ["VALUE"])]
     study, given = _split(words, names)
-    trial = None if config is not None else _parse_id(given.get("TRIAL", ""))
+    trial = None if config is not None else _parse_id(given.get("TRIAL", ""), names)
     value = told or (None if failed else _parse_value(given.get("VALUE", "")))
     result = Result(value, checked_std(std))
     values = None if config is None else _parse_config(config)
@@ -123,13 +123,13 @@ def forget(
 ) -> None:
     """Drop a suggested configuration that nobody will evaluate; it may be suggested again."""
     study, given = _split(words, ["TRIAL"])
-    trial = _parse_id(given["TRIAL"])
+    trial = _parse_id(given["TRIAL"], ["TRIAL"])
     with storage_at(storage, "write") as opened:
         forget_trial(find_study(opened, study), trial)
 
 
 def _split(words: list[str], names: list[str]) -> tuple[str | None, dict[str, str]]:
-    """Return the study, or None if it was left out, and the other arguments by name; an OptionError if words miss."""
+    """The study, or None if it was left out, and the other arguments by name; an OptionError if words are missing."""
     n_missing = len(names) - len(words)
     if n_missing not in (0, -1):
         problem = f"{' '.join(names[-n_missing:])} is missing" if n_missing > 0 else f"{words[-1]!r} is too much"
@@ -139,7 +139,7 @@ def _split(words: list[str], names: list[str]) -> tuple[str | None, dict[str, st
 
 
 def _split_values(words: list[str]) -> tuple[list[str], dict[str, float] | None]:
-    """Return the words before NAME=VALUE, and the values by name, or None if there are none."""
+    """The words before NAME=VALUE, and the values by name, or None if there are none."""
     n = len(words)
     while n and "=" in words[n - 1]:
         n -= 1
@@ -150,10 +150,11 @@ def _split_values(words: list[str]) -> tuple[list[str], dict[str, float] | None]
     return words[:n], {name: _parse_value(number) for name, _, number in pairs} or None
 
 
-def _parse_id(word: str) -> int:
-    """Read the id of a trial."""
+def _parse_id(word: str, names: list[str]) -> int:
+    """Read the id of a trial, which is one of the arguments of these names."""
     if not word.isdecimal():
-        raise OptionError(f"trial {word!r} is not an id; give the id that `addtree suggest` printed")
+        usage = f"[STUDY] {' '.join(names)}"
+        raise OptionError(f"trial {word!r} is not an id; give {usage}, with the id that `addtree suggest` printed")
     return int(word)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from optuna.trial import FrozenTrial
 from rich.console import Console
@@ -45,7 +46,7 @@ def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
         if p.front:
             text = f"front of {len(p.front)}"
         failed = f"  {p.failed} failed" if p.failed else ""
-        bar.update(line, completed=p.finished, description=text + failed)
+        bar.update(line, completed=p.finished, total=max(total, p.finished), description=text + failed)
         bar.start()  # does nothing if it has started
 
     try:
@@ -56,7 +57,7 @@ def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
 
 
 def describe_path(trial: FrozenTrial) -> str:
-    """Return the strings and booleans among a trial's parameters, which name its path in one line."""
+    """The strings and booleans among a trial's parameters, which name its path in one line."""
     labels = (f"{name}={value}" for name, value in trial.params.items() if isinstance(value, (str, bool)))
     return " ".join(" ".join(labels).split())
 
@@ -69,7 +70,7 @@ def print_untold(waiting: Mapping[str, Sequence[FrozenTrial]]) -> None:
     for study, trials in waiting.items():
         for trial in trials[:_MAX_UNTOLD]:
             since = "" if trial.datetime_start is None else f"  since {trial.datetime_start:%Y-%m-%d %H:%M}"
-            print(f"  {study} {trial.number}{since}  {json.dumps({**published(trial), **trial.params})}")
+            print(f"  {study} {trial.number}{since}  {_shown({**published(trial), **trial.params})}")
         if len(trials) > _MAX_UNTOLD:
             print(f"  {study}: {len(trials) - _MAX_UNTOLD} more")
     print("Report a value with `addtree tell STUDY ID VALUE`, or drop a suggestion with `addtree forget STUDY ID`.")
@@ -82,10 +83,15 @@ def print_summary(study: str, p: Progress) -> None:
     if p.error is not None:
         print(f"the last failure: {p.error}")
     if p.best is not None:
-        print(f"best {p.best.value:.10g}: {json.dumps(p.best.params)}")
+        print(f"best {p.best.value:.10g}: {_shown(p.best.params)}")
     if p.front:
         print(f"front of {len(p.front)}:" if len(p.front) > 1 else "front:")
     for trial in p.front[:_MAX_FRONT]:
-        print(f"  {', '.join(f'{value:.6g}' for value in trial.values)}: {json.dumps(trial.params)}")
+        print(f"  {', '.join(f'{value:.6g}' for value in trial.values)}: {_shown(trial.params)}")
     if len(p.front) > _MAX_FRONT:
         print(f"  {len(p.front) - _MAX_FRONT} more: see `addtree best`")
+
+
+def _shown(params: Mapping[str, Any]) -> str:
+    """Parameters as a line for a reader: JSON, with letters as they are."""
+    return json.dumps(params, ensure_ascii=False)

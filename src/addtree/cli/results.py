@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 from optuna.trial import FrozenTrial, TrialState
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from addtree.cli.display import Terminal, print_untold
@@ -37,7 +37,8 @@ from addtree.support.files import open_text
 
 def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:
     """Show the progress of a study, or of every study if no name is given, and suggestions that nobody told."""
-    table = Table("study", "complete", "pruned", "failed", "running", "best value")
+    titles = ("study", "complete", "pruned", "failed", "running", "best value")
+    table = Table(*(Column(title, overflow="fold") for title in titles))  # A narrow terminal shows every letter.
     waiting: dict[str, list[FrozenTrial]] = {}
     with storage_at(storage, "read") as opened:
         names = [study] if study is not None else study_names(opened)
@@ -135,7 +136,7 @@ def export(
 
 
 def _row(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
-    """Return what `export` writes about a trial."""
+    """What `export` writes about a trial."""
     return {
         "id": trial.number,
         "state": _state(trial),

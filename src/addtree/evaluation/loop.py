@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from addtree.errors import NoSuccessError, OptionError, TrialError
@@ -31,7 +31,10 @@ _MAX_FAILURES = 5  # If this many trials fail for the same reason before any has
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run goes; the names are those of `minimize`."""
+    """How a run goes; the names are those of `minimize`.
+
+    began  when `minimize` was called, by the clock `time.monotonic`
+    """
 
     n_trials: int
     timeout: float | None = None
@@ -41,6 +44,7 @@ class RunOptions:
     resume: str | os.PathLike[str] | None = None
     catch: Catch = (Exception,)
     callback: Callback | None = None
+    began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         if not is_whole(self.n_trials) or self.n_trials < 1:
@@ -114,7 +118,7 @@ class _Run:
         self.has_value = any(trial.state == "done" for trial in trials)
         self.causes: list[str | None] = []
         self.stopped: str | None = None
-        self.deadline = None if options.timeout is None else time.monotonic() + options.timeout
+        self.deadline = None if options.timeout is None else options.began + options.timeout
 
     def evaluate_all(self, interrupt: Interrupt) -> str:
         """Start and collect trials until none is left; returns why the run ended."""

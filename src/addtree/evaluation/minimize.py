@@ -115,7 +115,7 @@ def minimize(
 
     objective         returns a number; with objectives or constraints, a dict with a number for each
     seed ... history  as for `Optimizer`; with cost_aware, the cost of a trial is the time that it takes
-    timeout           seconds after which no trial starts; those that run then finish
+    timeout           seconds from the call after which no trial starts; those that run then finish
     trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
     n_jobs            the number of processes that evaluate trials; -1 means one per core
     progress          show a progress bar if Rich is installed, else a line per trial

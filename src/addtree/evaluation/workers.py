@@ -231,7 +231,8 @@ def _packed_task(objective: Callable[[dict[str, Any]], Any], catch: Catch) -> by
         if "cloudpickle" not in _pickler().__name__:
             remedy = "define it at the top of a module, or pip install 'addtree[parallel]', which sends lambdas as well"
         raise OptionError(
-            f"objective={objective!r} cannot be sent to other processes ({described(error)}); {remedy}, or use n_jobs=1"
+            f"objective={objective!r} cannot be sent to other processes ({described(error)}); {remedy}, "
+            "or use n_jobs=1 without trial_timeout"
         ) from error
 
 

@@ -218,12 +218,14 @@ class SuccessModel:
     n_fitted   the number of outcomes that θ was learned from
     mean       b
     posterior  of g
+    usual      the mean probability of success at rows that succeeded; 1 if there are none
     """
 
     theta: Array
     n_fitted: int
     mean: float
     posterior: Posterior
+    usual: float = 1.0
 
     @classmethod
     def fit(
@@ -258,7 +260,9 @@ class SuccessModel:
         gram, (hyper, mean) = GramMatrix(kernel, kernel.rows(X[kept])), unpack(theta, kernel)
         sites = propagate(gram.value(hyper), _outcomes(succeeded[kept]), mean, settings)
         z, noise = sites.mean - mean, sites.variance
-        return cls(theta, len(X), mean, Posterior.from_data(kernel, hyper, gram.rows, z, noise=noise, gram=gram))
+        posterior = Posterior.from_data(kernel, hyper, gram.rows, z, noise=noise, gram=gram)
+        model, good = cls(theta, len(X), mean, posterior), X[kept][succeeded[kept]]
+        return replace(model, usual=float(np.mean(model.probability(good)))) if len(good) else model
 
     def expect(self, X: Array) -> SuccessModel:
         """The same with rows X that are still being evaluated, each at its present mean."""

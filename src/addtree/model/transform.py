@@ -16,7 +16,7 @@ import numpy as np
 from addtree._types import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
-_MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths.
+_MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths, unless the settings say otherwise.
 
 # The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median
 # of all would be close to it, and the differences between the others would look like noise.
@@ -31,11 +31,15 @@ class TransformSettings:
                   that of the worst values if there are many
     width         the logarithm that compresses them bends at this many times (median - least)
     power_bounds  bounds of λ; equal bounds switch the power transform off
+    max_excess    an excess over the cap counts as at most this many widths
+    least_spread  (median - least) counts as at least this
     """
 
     cap: float = 2.0
     width: float = 0.5
     power_bounds: tuple[float, float] = (-1.0, 3.0)
+    max_excess: float = _MAX_EXCESS
+    least_spread: float = 0.0
 
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
@@ -55,20 +59,20 @@ def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
     return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
 
 
-def _compress(y: Array, cap: float, width: float) -> Array:
+def _compress(y: Array, cap: float, width: float, most: float) -> Array:
     """y up to the cap; an excess e over it counts as width · log(1 + e / width), which keeps the order."""
-    return np.asarray(np.minimum(y, cap) + width * np.log1p(_excess(y, cap, width)))
+    return np.asarray(np.minimum(y, cap) + width * np.log1p(_excess(y, cap, width, most)))
 
 
-def _excess(y: Array, cap: float, width: float) -> Array:
-    """By how many widths y is above the cap, at most _MAX_EXCESS."""
+def _excess(y: Array, cap: float, width: float, most: float) -> Array:
+    """By how many widths y is above the cap, at most `most`."""
     with np.errstate(over="ignore"):  # 1e300 is too many widths of 1e-300 for a float
-        return np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, _MAX_EXCESS)  # halves: see `standardise`
+        return np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, most)  # halves: see `standardise`
 
 
-def _expand(y: Array, cap: float, width: float) -> Array:
+def _expand(y: Array, cap: float, width: float, most: float) -> Array:
     """The inverse of `_compress`, as far as there is one."""
-    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(_MAX_EXCESS))
+    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(most))
     return np.asarray(np.minimum(y, cap) + width * np.expm1(excess))
 
 
@@ -81,6 +85,7 @@ class Transform:
     cap: float
     width: float
     power: float = 1.0
+    max_excess: float = _MAX_EXCESS
 
     @classmethod
     def from_values(cls, y: Array, *, centred: bool, settings: TransformSettings | None = None) -> Transform:
@@ -88,17 +93,18 @@ class Transform:
 
         With settings, extreme values are compressed first.
         """
-        cap, width = np.inf, 1.0
+        cap, width, most = np.inf, 1.0, _MAX_EXCESS
         if settings is not None and len(y):
             worst = np.sort(y)[-_MAX_WORST:]
             middle, least = 2.0 * float(np.median(0.5 * worst)), float(np.min(y))
-            if _LEAST_SCALE < (usual := middle - least) < np.inf:
-                cap, width = middle + settings.cap * usual, settings.width * usual
-            y = _compress(y, cap, width)
+            if _LEAST_SCALE < (usual := max(middle - least, settings.least_spread)) < np.inf:
+                cap, width, most = middle + settings.cap * usual, settings.width * usual, settings.max_excess
+            y = _compress(y, cap, width, most)
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # the squares of 1e300 and 1e-300 are not representable
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
-        return cls(centre * unit, max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE), cap, width)
+        scale = max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE)
+        return cls(centre * unit, scale, cap, width, max_excess=most)
 
     def with_power(self, power: float) -> Transform:
         """The same with another λ."""
@@ -107,11 +113,12 @@ class Transform:
     def standardise(self, y: Array) -> Array:
         """y to s."""
         # Halving changes nothing else, and the difference of 1e308 and -1e308 is representable only for their halves.
-        return np.asarray((0.5 * _compress(y, self.cap, self.width) - 0.5 * self.centre) / (0.5 * self.scale))
+        compressed = _compress(y, self.cap, self.width, self.max_excess)
+        return np.asarray((0.5 * compressed - 0.5 * self.centre) / (0.5 * self.scale))
 
     def slope(self, y: Array) -> Array:
         """dz/dy, by which a small standard error of y becomes one of z."""
-        s, excess = self.standardise(y), _excess(y, self.cap, self.width)
+        s, excess = self.standardise(y), _excess(y, self.cap, self.width, self.max_excess)
         return np.asarray(np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess) / self.scale)
 
     def forward(self, y: Array) -> Array:
@@ -128,7 +135,7 @@ class Transform:
                 down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
             s = np.where(z >= 0, up, -down)
         with np.errstate(over="ignore"):
-            return _expand(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width)
+            return _expand(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width, self.max_excess)
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:

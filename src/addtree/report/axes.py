@@ -48,7 +48,7 @@ def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> 
     >>> make_axis(Encoding(Space(k=Integer(1, 3))), "k").values
     (1, 2, 3)
     """
-    domain, column = encoding.space.variables[name], encoding.index[name]
+    domain, column = encoding.variables[name], encoding.index[name]
     if isinstance(domain, (Choice, Categorical)):
         kind: Literal["choice", "category"] = "choice" if isinstance(domain, Choice) else "category"
         codes = np.array([encoding.encode_value(name, label) for label in domain.labels])

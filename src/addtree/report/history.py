@@ -30,7 +30,7 @@ from addtree.report.format import plural, value
 from addtree.report.model import Limits, clip, clip_bound, fit_model
 from addtree.report.records import Record
 from addtree.report.trust import rank_correlation
-from addtree.run.history import Task, adapt, learn, read_history
+from addtree.run.history import EarlierTask, adapt, learn, read_history
 from addtree.run.settings import Settings
 from addtree.space.space import Space
 from addtree.support.numbers import MAX_SIZE
@@ -137,7 +137,7 @@ class _Study:
     def configs(self) -> list[dict[str, Any]]:
         return [dict(trial.config) for trial in self.trials]
 
-    def is_in(self, task: Task) -> Mask:
+    def is_in(self, task: EarlierTask) -> Mask:
         """Whether each trial has a configuration of an earlier study (n)."""
         encoding = self.space.encoding
         keys = set(encoding.keys(encoding.encode(task.configs)))
@@ -168,7 +168,7 @@ def compare(
     return HistoryReport(tuple(_compare(study, task) for task in tasks), weight, int(np.sum(repeated)))
 
 
-def _compare(study: _Study, task: Task) -> EarlierStudy:
+def _compare(study: _Study, task: EarlierTask) -> EarlierStudy:
     own = [Record(k, config, "done", y) for k, (config, y) in enumerate(zip(task.configs, task.values, strict=True))]
     y = np.array(task.values)
     y = clip(y, clip_bound(y, maximize=False), maximize=False)

@@ -94,8 +94,8 @@ def _trust(trust: CrossValidation) -> str:
 def _optima(choices: Sequence[ChoiceOptima], embed: Embed) -> str:
     words = (
         "The best value that each option is believed to reach if everything else is chosen well, without noise: the"
-        f" median and the 80 % interval. {choices[0].draws} functions were drawn from the model; the probability is the"
-        " share of them whose optimum takes the option, among configurations in which the choice is active."
+        f" median and the 80 % interval. {choices[0].draws} functions were drawn from two models; the probability is"
+        " the share of them whose optimum takes the option, among configurations in which the choice is active."
     )
     cards = [card(choice.choice, choice.condition, embed(plots.optima(choice))) for choice in choices]
     heads = ("option", "trials", "best seen", "believed best", "80 % interval", "optimum here", "may I drop it?")

@@ -8,15 +8,21 @@ S               draws of the function
 m               candidates: random ones in every branch, and ones around the best observed there
 best    S x N   the least value of each draw inside each of the N nodes of the space
 
-The best candidate of each branch and draw is improved by a short gradient descent. The model is that of the optimizer:
-it learns an output transform, which matters here. Without one the minima of draws lie far below any value that can be
-reached (see `benchmarks/optima.py`).
+The best candidate of each branch and draw is improved by a gradient descent. It is short, because the minima of draws
+in many parameters lie below any value that can be reached. The model is that of the optimizer: it learns an output
+transform, without which they lie far below.
+
+Such a model is too sure of a branch that was seen from afar, for two reasons. The transform compresses values that are
+far above the median of all. In a run that converges in one branch, this is every value of another one, which then looks
+flat. So half of the draws come from a second model, whose transform has the scale of the branch that varies most. And
+the amplitudes are the same everywhere. So the variance of each draw is that of the posterior times an unknown factor
+(see `SamplePaths`). `benchmarks/optima.py` measures what all this is worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +46,9 @@ from addtree.support.numbers import MAX_SIZE
 _SEED = 0  # Every draw starts from this seed, so that a report can be reproduced.
 _LIKELY = 0.5  # From this probability on, the optimum is said to lie in an option.
 _POSSIBLE = 0.1  # From this probability on, it is said that the optimum may well lie there.
-_UNLIKELY = 0.02  # Below this probability, the optimum is said to lie elsewhere.
-_MIN_EVALUATIONS = 5  # An option with fewer evaluations, or fewer than it has parameters, is not to be dropped yet.
+_UNLIKELY = 0.01  # Below this probability, the optimum is said to lie elsewhere.
+_MIN_EVALUATIONS = 5  # An option with fewer evaluations is not to be dropped yet,
+_EVALUATIONS_PER_PARAMETER = 3  # nor one with fewer than this many for each of its parameters.
 
 
 @dataclass(frozen=True)
@@ -53,15 +60,21 @@ class OptimumSearch:
     steps       steps of a descent, at most
     points      points that descend at a time, which bounds the memory
     work        bound of the evaluations of a term at a descending point: with very many branches, descents are shorter
-    transform   the output transform that is learned; a power above 1 would magnify draws below the best value
+    freedom     degrees of freedom of the draws, which have a Student t distribution; None for a normal one
+    transform   the output transform that is learned. A power above 1 would magnify draws below the best value. A low
+                bound of the excess would make all values of a bad branch equal in a run that converges in another one
+    spread      the transform of the second model compresses values from twice this many times the largest
+                (median - best) of a branch above the median; None for one model
     """
 
-    draws: int = 128
+    draws: int = 256
     candidates: int = 1000
-    steps: int = 12
+    steps: int = 4
     points: int = 128
     work: int = 200_000
-    transform: TransformSettings | None = TransformSettings(power_bounds=(-1.0, 1.0))
+    freedom: float | None = 3.0
+    transform: TransformSettings | None = TransformSettings(power_bounds=(-1.0, 1.0), max_excess=1e6)
+    spread: float | None = 4.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +109,7 @@ class OptionOptimum:
             return "No: the optimum probably lies here."
         if self.probability >= _POSSIBLE:
             return "No: the optimum may well lie here."
-        if self.evaluations < max(_MIN_EVALUATIONS, self.parameters):
+        if self.evaluations < max(_MIN_EVALUATIONS, _EVALUATIONS_PER_PARAMETER * self.parameters):
             return "Not yet: it has too few evaluations to tell."
         if self.probability >= _UNLIKELY:
             return "Only to save evaluations: the optimum may lie here."
@@ -140,10 +153,26 @@ def choice_optima(
     values = np.clip(values, -MAX_SIZE, MAX_SIZE)
     sign = -1.0 if maximize else 1.0  # the model minimises
     observed, rng = Observed(encoding, X, sign * values, set()), np.random.default_rng(_SEED)
-    surrogate = fit_surrogate(observed, limits, search, rng, std=standard_errors(done), noise=noise)
-    best = sign * best_values([surrogate], observed, search, rng)
+    models = [
+        fit_surrogate(
+            observed, limits, replace(search, transform=transform), rng, std=standard_errors(done), noise=noise
+        )
+        for transform in _transforms(observed, search)
+    ]
+    best = sign * best_values(models, observed, search, rng)
     failed = encode_records(encoding, [trial for trial in trials if trial.state == "failed"])
     return tuple(_summarise(encoding, name, best, X, values, failed, maximize) for name in names)
+
+
+def _transforms(observed: Observed, search: OptimumSearch) -> list[TransformSettings | None]:
+    """The settings of the transform of each model."""
+    if search.transform is None or search.spread is None:
+        return [search.transform]
+    encoding, y = observed.encoding, observed.y
+    leaves = _leaves(encoding)
+    inside = [y[encoding.inside(observed.X, leaf)] for leaf in leaves]
+    largest = max(float(np.median(own) - np.min(own)) for own in inside if len(own))
+    return [search.transform, replace(search.transform, least_spread=search.spread * largest)]
 
 
 def fit_surrogate(
@@ -174,7 +203,10 @@ def best_values(
     surrogates  equally probable models, among which the draws are divided
     """
     sizes = [len(part) for part in np.array_split(np.arange(search.draws), len(surrogates))]
-    paths = [SamplePaths(model.posterior, size, rng) for model, size in zip(surrogates, sizes, strict=True)]
+    paths = [
+        SamplePaths(model.posterior, size, rng, freedom=search.freedom)
+        for model, size in zip(surrogates, sizes, strict=True)
+    ]
     pool = observed.encoding.snap(_candidates(observed, search, rng))
     parts = [
         model.transform.inverse(_minima(drawn, pool, observed.encoding, search))
@@ -189,7 +221,7 @@ def _minima(paths: SamplePaths, pool: Array, encoding: Encoding, search: Optimum
     values = paths.values(paths.kernel.rows(pool))  # m x S
     inside = [encoding.inside(pool, node) for node in range(len(nodes))]
     best = np.array([values[within].min(axis=0) for within in inside]).T
-    leaves = [node for node, tree_node in enumerate(nodes) if not tree_node.choices]
+    leaves = _leaves(encoding)
     starts = [np.flatnonzero(inside[leaf])[values[inside[leaf]].argmin(axis=0)] for leaf in leaves]  # S each
     for X, draw, value in _descend(paths, encoding, pool[np.concatenate(starts)], search):
         for node in range(len(nodes)):
@@ -202,11 +234,16 @@ def _candidates(observed: Observed, search: OptimumSearch, rng: np.random.Genera
     """Every row of a small space; otherwise the best observed ones, and rows inside every leaf, so in every node."""
     if observed.encoding.space.n_configs <= search.candidates:
         return observed.encoding.enumerate()
-    leaves = [node for node, tree_node in enumerate(observed.encoding.space.nodes) if not tree_node.choices]
+    leaves = _leaves(observed.encoding)
     each = max(search.candidates // (2 * len(leaves)), 4)
     settings = CandidateSettings(anywhere=each, near=each // 2, across=each // 4)
     best = observed.ranked[: search.candidates // 4]
     return np.concatenate([best, *(within_node(observed, leaf, settings, rng) for leaf in leaves)])
+
+
+def _leaves(encoding: Encoding) -> list[int]:
+    """The nodes without choices; every branch ends in one."""
+    return [node for node, tree_node in enumerate(encoding.space.nodes) if not tree_node.choices]
 
 
 def _descend(

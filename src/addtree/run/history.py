@@ -48,7 +48,7 @@ _MIN_VALUES = 2  # A task with fewer different values is not used: it ranks no c
 
 
 @dataclass(frozen=True)
-class Task:
+class EarlierTask:
     """One earlier study: configurations, and their values to be minimised; the name is for reports."""
 
     configs: tuple[Config, ...]
@@ -56,7 +56,7 @@ class Task:
     name: str = field(default="", compare=False)
 
     @classmethod
-    def from_values(cls, configs: Sequence[Config], values: Sequence[float | None], *, maximize: bool) -> Task:
+    def from_values(cls, configs: Sequence[Config], values: Sequence[float | None], *, maximize: bool) -> EarlierTask:
         """A task whose values are to be minimised or maximised; one that failed counts as the worst of them."""
         sign = -1.0 if maximize else 1.0
         y = np.array([math.nan if value is None else sign * as_float(value) for value in values])
@@ -70,7 +70,7 @@ class Task:
         return {"configs": [dict(config) for config in self.configs], "values": list(self.values)}
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Task:
+    def from_dict(cls, form: Mapping[str, Any]) -> EarlierTask:
         """The task that `to_dict` described, in a form that `save_schema` has checked."""
         return cls(tuple(form["configs"]), tuple(map(float, form["values"])))
 
@@ -78,7 +78,7 @@ class Task:
 # ---------------------------------------------------------------------- reading
 
 
-def read_history(history: Any, *, maximize: bool) -> tuple[Task, ...]:
+def read_history(history: Any, *, maximize: bool) -> tuple[EarlierTask, ...]:
     """The tasks of the argument `history`, or an OptionError that names the entry that is wrong.
 
     An entry is an Optimizer, the path of a file that `Optimizer.save` wrote, an Optuna study, or a list of pairs of a
@@ -93,7 +93,7 @@ def read_history(history: Any, *, maximize: bool) -> tuple[Task, ...]:
     return tuple(replace(task, name=task.name or where) for task, where in zip(tasks, places, strict=True))
 
 
-def read_for(goals: Goals, history: Any) -> tuple[Task, ...]:
+def read_for(goals: Goals, history: Any) -> tuple[EarlierTask, ...]:
     """The tasks of the argument `history` for a run with these goals."""
     tasks = read_history(history, maximize=goals.objectives[0].maximize)
     if tasks and len(goals.objectives) > 1:
@@ -111,10 +111,10 @@ def check_history(history: Any) -> tuple[Any, ...]:
     return tuple(tuple(entry) if own else task for entry, task, own in zip(history, tasks, is_pairs, strict=True))
 
 
-def _read(entry: Any, where: str, maximize: bool) -> Task:
+def _read(entry: Any, where: str, maximize: bool) -> EarlierTask:
     from addtree.optimizer import Optimizer  # imported here because it imports this module
 
-    if isinstance(entry, Task):
+    if isinstance(entry, EarlierTask):
         return entry
     if isinstance(entry, (str, os.PathLike)):
         return replace(_read(Optimizer.load(entry), where, maximize), name=Path(entry).name)
@@ -125,39 +125,40 @@ def _read(entry: Any, where: str, maximize: bool) -> Task:
     return _read_pairs(entry, where, maximize)
 
 
-def _read_optimizer(trials: Sequence[Trial], goals: Goals, where: str) -> Task:
+def _read_optimizer(trials: Sequence[Trial], goals: Goals, where: str) -> EarlierTask:
     """The trials that ended; one that violates a constraint counts as failed."""
     if len(goals.objectives) != 1:
         raise OptionError(f"{where} is an optimizer with {len(goals.objectives)} objectives; give a study with one")
     ended = [trial for trial in trials if trial.state != "pending"]
     is_feasible = [trial.state == "done" and not goals.violation(trial.values) for trial in ended]
     values = [trial.value if feasible else None for trial, feasible in zip(ended, is_feasible, strict=True)]
-    return Task.from_values([trial.config for trial in ended], values, maximize=goals.objectives[0].maximize)
+    return EarlierTask.from_values([trial.config for trial in ended], values, maximize=goals.objectives[0].maximize)
 
 
-def _read_study(study: Any, where: str) -> Task:
+def _read_study(study: Any, where: str) -> EarlierTask:
     """The complete trials of an Optuna study; only its attributes are used, so that Optuna need not be imported."""
     if len(study.directions) != 1:
         raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give a study with one")
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     maximize = study.directions[0].name == "MAXIMIZE"
     configs, values = [trial.params for trial in complete], [trial.value for trial in complete]
-    return replace(Task.from_values(configs, values, maximize=maximize), name=str(study.study_name))
+    return replace(EarlierTask.from_values(configs, values, maximize=maximize), name=str(study.study_name))
 
 
-def _read_pairs(pairs: Any, where: str, maximize: bool) -> Task:
+def _read_pairs(pairs: Any, where: str, maximize: bool) -> EarlierTask:
     remedy = "give an Optimizer, a path, an Optuna study, or a list of pairs: history=[[(config, value), ...]]"
     if not isinstance(pairs, Sequence):
+        remedy = "give its optimizer: result.optimizer" if hasattr(pairs, "optimizer") else remedy
         raise OptionError(f"{where}={pairs!r} is not an earlier study; {remedy}")
     for number, pair in enumerate(pairs):
         is_pair = isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], Mapping)
         if not is_pair or (pair[1] is not None and read_number(pair[1]) is None):
             raise OptionError(f"{where}[{number}]={pair!r} is not a pair of a configuration and a number; {remedy}")
     values = [read_number(value) for _, value in pairs]
-    return Task.from_values([dict(config) for config, _ in pairs], values, maximize=maximize)
+    return EarlierTask.from_values([dict(config) for config, _ in pairs], values, maximize=maximize)
 
 
-def best_configs(tasks: Sequence[Task]) -> tuple[dict[str, Any], ...]:
+def best_configs(tasks: Sequence[EarlierTask]) -> tuple[dict[str, Any], ...]:
     """The best configuration of each task, as far as they differ."""
     best = [dict(task.configs[int(np.argmin(task.values))]) for task in tasks if task.configs]
     return tuple(config for k, config in enumerate(best) if config not in best[:k])
@@ -166,7 +167,7 @@ def best_configs(tasks: Sequence[Task]) -> tuple[dict[str, Any], ...]:
 # ---------------------------------------------------------------------- fitting to a space
 
 
-def adapt(tasks: Sequence[Task], encoding: Encoding) -> tuple[Task, ...]:
+def adapt(tasks: Sequence[EarlierTask], encoding: Encoding) -> tuple[EarlierTask, ...]:
     """The tasks with configurations of a new space. One log line says what was not used."""
     adapted, notes = [], _Notes()
     for task in tasks:
@@ -188,14 +189,15 @@ class _Notes:
         self.parameters: set[str] = set()
 
     def __str__(self) -> str:
-        parts = [f"{self.tasks} {'study' if self.tasks == 1 else 'studies'}"] if self.tasks else []
+        studies = "study" if self.tasks == 1 else "studies"
+        parts = [f"{self.tasks} {studies} with fewer than two different usable values"] if self.tasks else []
         parts += [plural(self.trials, "trial")] if self.trials else []
         if self.parameters:
             parts.append(f"the parameters {', '.join(map(repr, sorted(self.parameters)))}")
         return ", ".join(parts)
 
 
-def _adapt(task: Task, encoding: Encoding, notes: _Notes) -> Task:
+def _adapt(task: EarlierTask, encoding: Encoding, notes: _Notes) -> EarlierTask:
     """A task with configurations of a new space."""
     variables: Mapping[str, Any] = encoding.space.variables
     usable = [{name: _usable(variables.get(name), value) for name, value in config.items()} for config in task.configs]
@@ -213,7 +215,7 @@ def _adapt(task: Task, encoding: Encoding, notes: _Notes) -> Task:
         else:
             configs.append(config)
             values.append(float(y[k]))
-    return Task(tuple(configs), tuple(values), task.name)
+    return EarlierTask(tuple(configs), tuple(values), task.name)
 
 
 _UNUSABLE = object()  # Stands for a value that the new space does not have.
@@ -249,7 +251,11 @@ def _completed(encoding: Encoding, partial: Config, rng: np.random.Generator) ->
 
 @one_blas_thread()
 def learn(
-    tasks: Sequence[Task], encoding: Encoding, specification: Specification, kernel: Kernel, settings: TransferSettings
+    tasks: Sequence[EarlierTask],
+    encoding: Encoding,
+    specification: Specification,
+    kernel: Kernel,
+    settings: TransferSettings,
 ) -> EarlierTasks | None:
     """What adapted tasks tell about a new one; None if there are none."""
     observations = [Observations.exact(encoding.encode(task.configs), np.array(task.values)) for task in tasks]

@@ -196,7 +196,7 @@ class Suggester:
         idle = known.idle(self.policy)
         bonus = self._bonus(known, fitted, explores=self.policy.explores(turn, idle))
         posteriors = models.posteriors(self.goals, known.pending)
-        if self._may_repeat(posteriors):
+        if self._may_repeat(posteriors, data):
             taken = set(self.encoding.keys(known.pending))
         elif self.goals.constraints:
             posteriors = replace(posteriors, feasible=self._feasible(data))
@@ -239,10 +239,14 @@ class Suggester:
         kept = [(c.signed_bounds[0] <= own.y) & (own.y <= c.signed_bounds[1]) for c, own in parts]
         return np.asarray(np.all(kept, axis=0))
 
-    def _may_repeat(self, posteriors: Posteriors) -> bool:
+    def _may_repeat(self, posteriors: Posteriors, data: tuple[Observations, ...]) -> bool:
         """Whether a configuration may be evaluated again, because one of its values is noisy."""
-        known = zip(self.goals.names, (*posteriors.objectives, *posteriors.constraints), strict=True)
-        return any(self.policy.noisy.may_repeat(posterior, self.goals.noise.get(name)) for name, posterior in known)
+        noisy, models = self.policy.noisy, (*posteriors.objectives, *posteriors.constraints)
+        return any(
+            noisy.may_repeat(posterior, declared := self.goals.noise.get(name))
+            and (declared is not None or not noisy.is_refuted(self.encoding.keys(own.X), own.y))
+            for name, posterior, own in zip(self.goals.names, models, data, strict=True)
+        )
 
     def _search_success(
         self, known: Known, restriction: Restriction | None, success: SuccessModel, rng: np.random.Generator

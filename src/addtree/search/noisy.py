@@ -14,6 +14,7 @@ F       S x m   draws from N(μ, Σ)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.joint import JointSearch, improve
 
 _CONSTANT = 1e-12  # Values whose variance on the scale of the model is less than this are one value and its rounding.
+_SAME = 1e-9  # Values that differ by less than this share of their range are one value and its rounding.
 _JITTERS = (1e-10, 1e-7, 1e-4)  # Shares of the largest variance that are added to Σ until it can be factorised.
 
 
@@ -37,6 +39,7 @@ class TopTwo:
     share    it is used if the variance of the noise is at least this share of the variance of the values; with less
              noise, expected improvement over the least mean finds as much (`benchmarks.noise`)
     least    number of observations from which learned noise is trusted enough to evaluate a configuration again
+    proof    after this many repeated evaluations, if none of them gave another value, there is no noise
     repeats  number of evaluated configurations, those of least mean, that may be evaluated again
     kept     number of candidates that are drawn, those of least mean minus three standard deviations
     draws    S, the number of draws; if all of them prefer the leader, the leader is evaluated
@@ -44,6 +47,7 @@ class TopTwo:
 
     share: float = 0.1
     least: int = 20
+    proof: int = 2
     repeats: int = 64
     kept: int = 256
     draws: int = 64
@@ -63,6 +67,18 @@ class TopTwo:
             return declared > 0
         varies = float(np.var(posterior.z)) > _CONSTANT
         return varies and self.applies_to(posterior) and len(posterior.z) >= self.least
+
+    def is_refuted(self, keys: Sequence[bytes], y: Array) -> bool:
+        """Whether enough configurations were evaluated again, and all gave the value that they gave before.
+
+        The values then only look noisy, like the scores of a cross-validation whose folds and seeds are fixed.
+
+        keys  of the configurations that have the values y
+        """
+        values, first = y.tolist(), {key: i for i, key in reversed(list(enumerate(keys)))}
+        again = [i for i, key in enumerate(keys) if first[key] != i]
+        changes = [abs(values[i] - values[first[keys[i]]]) for i in again]
+        return len(changes) >= self.proof and max(changes) <= _SAME * float(np.ptp(y))
 
 
 def by_mean(observed: Observed, posterior: Posterior) -> Observed:

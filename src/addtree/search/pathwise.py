@@ -116,18 +116,24 @@ class SamplePaths:
     """S draws of the function that share their cosines: at fixed rows they cost little more than one draw.
 
     The posterior must not have a prior mean.
+
+    freedom  ν: the variance of each draw is that of the posterior times an own factor w, with ν / w ~ χ²(ν), so that
+             the draws have a Student t distribution; None for the normal one
     """
 
-    def __init__(self, posterior: Posterior, size: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, posterior: Posterior, size: int, rng: np.random.Generator, *, freedom: float | None = None
+    ) -> None:
         self.size, self._posterior = size, posterior
         kernel, hyper, rows = posterior.kernel, posterior.hyper, posterior.rows
+        factor = 1.0 if freedom is None else np.sqrt(freedom / rng.chisquare(freedom, size=size))  # √w
         roots = np.sqrt(hyper.amplitudes[kernel.linear])
-        self._coefficients = roots[:, None] * rng.normal(size=(len(roots), size))  # of the linear terms, L x S
+        self._coefficients = roots[:, None] * rng.normal(size=(len(roots), size)) * factor  # of the linear terms, L x S
         self._cosines: dict[int, tuple[Array, Array, Array]] = {}
         for t in kernel.stationary:
-            weights = rng.normal(size=(_FEATURES, size)) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES)
+            weights = rng.normal(size=(_FEATURES, size)) * np.sqrt(2.0 * hyper.amplitudes[t] / _FEATURES) * factor
             self._cosines[t] = (*_draw_cosines(posterior, t, rng), weights)
-        noise = rng.normal(size=(len(rows), size)) * np.sqrt(posterior.noise)[:, None]
+        noise = rng.normal(size=(len(rows), size)) * np.sqrt(posterior.noise)[:, None] * factor
         self._correction = posterior.cholesky.solve(posterior.z[:, None] - self._prior(rows) - noise)  # n x S
 
     @property

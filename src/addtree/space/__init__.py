@@ -9,6 +9,7 @@ choice       choices, whose options open subspaces
 tree         nodes, vertices, conditions, and the walks along the tree
 encoding     configurations as arrays: conversion, and the one sampler
 rules        rules between parameters; `rule_syntax`, `rule_builder` and `rule_expressions` turn texts into conditions
+narrowing    numbers that rules confine to a small part of their range
 feasibility  rules on arrays: which rows are valid, and where valid rows are; `decoding` gives the values that they read
 forms        spaces in words and as JSON
 limits       the largest JSON form of a space that is accepted

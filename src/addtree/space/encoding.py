@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from addtree._types import Array, Config, Index, Mask
+from addtree.errors import OptionError
 from addtree.space.cells import Cells
 from addtree.space.feasibility import Feasibility
 from addtree.space.grid import Grid
+from addtree.space.narrowing import narrowed_numbers
 from addtree.space.parameters import Real
 from addtree.space.tree import Node
 
@@ -43,7 +45,9 @@ class Encoding:
         choices = {name for node in space.nodes for name, _ in node.choices}
         self.names = tuple(name for name in space.variables if name not in constants)
         self.index = {name: j for j, name in enumerate(self.names)}
-        domains: list[Any] = [space.variables[name] for name in self.names]
+        # the domains of all variables; a number that rules confine to a small part of its range has that part alone
+        self.variables: dict[str, Any] = {**space.variables, **(narrowed_numbers(space) if space.node_rules else {})}
+        domains: list[Any] = [self.variables[name] for name in self.names]
         self._domains = tuple(domains)
         self.is_choice: Mask = np.array([name in choices for name in self.names], dtype=np.bool_)
         numeric = [name not in choices and domain.is_number for name, domain in zip(self.names, domains, strict=True)]
@@ -93,12 +97,11 @@ class Encoding:
     def encode_value(self, name: str, value: Any) -> float:
         """The code of one value, or a ConfigError if the variable does not have it."""
         domain: Any = self.space.variables[name]
-        return float(domain._encode(domain._check(value)))
+        return float(self.variables[name]._encode(domain._check(value)))
 
     def decode_value(self, name: str, code: float) -> Any:
         """The value of one code; a number between two values on a grid gives the nearer one."""
-        domain: Any = self.space.variables[name]
-        return domain._decode(float(code))
+        return self.variables[name]._decode(float(code))
 
     def snap(self, X: Array) -> Array:
         """The same rows with every number clipped to its range and at one of its values if it has few."""
@@ -119,6 +122,8 @@ class Encoding:
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """n random rows that satisfy the rules: options equally likely, numbers uniform on their scale."""
+        if not isinstance(rng, np.random.Generator):
+            raise OptionError(f"rng={rng!r} must be a random generator of NumPy: give numpy.random.default_rng(0)")
         return self.feasibility.sample(n, rng)
 
     def sample_freely(self, n: int, rng: np.random.Generator) -> Array:

@@ -81,7 +81,7 @@ class _DecodedRows:
         if name not in self._values:
             column = self._encoding.index.get(name)
             codes = np.zeros(self.n) if column is None else self._X[:, column]  # A constant has no column.
-            self._values[name] = decode_column(self._encoding.space.variables[name], codes)
+            self._values[name] = decode_column(self._encoding.variables[name], codes)
         return self._values[name]
 
     def active(self, name: str) -> Mask | None:
@@ -105,7 +105,7 @@ class _DecodedRows:
     def _configs(self) -> list[dict[str, Any]]:
         """The configurations of all rows, decoded column by column, because that is much faster."""
         found: list[dict[str, Any]] = [{} for _ in range(self.n)]
-        for name, domain in self._encoding.space.variables.items():
+        for name, domain in self._encoding.variables.items():
             column, active = self._encoding.index.get(name), self.active(name)
             rows = np.arange(self.n) if active is None else np.flatnonzero(active)
             codes = np.zeros(len(rows)) if column is None else self._X[rows, column]
@@ -332,9 +332,11 @@ class Feasibility:
             fewer = tuple(other for other in left if other is not rule)
             if fewer and not Feasibility(self._encoding, fewer, self._settings)._is_solvable():
                 left = fewer
-        which = "this rule excludes" if len(left) == 1 else "these rules together exclude"
+        which, remedy = "these rules together exclude", "relax one of them"
+        if len(left) == 1:
+            which, remedy = "this rule excludes", "relax it"
         named = ", ".join(repr(str(rule)) for rule, _ in left)
-        return SpaceError(f"no valid configuration was found: {which} all that were tried: {named}; relax one of them")
+        return SpaceError(f"no valid configuration was found: {which} all that were tried: {named}; {remedy}")
 
     def _is_solvable(self) -> bool:
         """Whether a short search finds a valid row."""

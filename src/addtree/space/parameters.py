@@ -280,7 +280,7 @@ class Integer(Number):
         return f"integer {self.low}..{self.high}{self._suffix()}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Categorical:
     """One of several values that open nothing; a `Choice` is one whose options open subspaces.
 
@@ -296,13 +296,13 @@ class Categorical:
     values: tuple[Any, ...]
     ordered: bool = field(default=False, kw_only=True)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
-            raise SpaceError(f"Categorical({self.values!r}): give a list of values, not one")
-        if not isinstance(self.ordered, (bool, np.bool_)):
-            raise SpaceError(f"Categorical: ordered must be True or False, got {self.ordered!r}")
-        object.__setattr__(self, "ordered", bool(self.ordered))
-        object.__setattr__(self, "values", check_labels(self.values, "Categorical values"))
+    def __init__(self, values: Iterable[Any], *, ordered: bool = False) -> None:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise SpaceError(f"Categorical({values!r}): give a list of values, not one")
+        if not isinstance(ordered, (bool, np.bool_)):
+            raise SpaceError(f"Categorical: ordered must be True or False, got {ordered!r}")
+        object.__setattr__(self, "ordered", bool(ordered))
+        object.__setattr__(self, "values", check_labels(values, "Categorical values"))
 
     @cached_property
     def _positions(self) -> dict[LabelKey, int]:

@@ -44,21 +44,22 @@ class Rule:
     >>> rule.holds({"depth": 5, "rate": 0.5}), rule.holds({"depth": 5, "rate": 0.1}), rule.holds({"depth": 5})
     (False, True, True)
 
-    names  the parameters that it mentions
+    names      the parameters that it mentions
+    condition  the expression that must hold if all of them are active
     """
 
     def __init__(self, text: str, domains: Mapping[str, Any]) -> None:
         built = Builder(text, domains)
         self.text = text.strip()
         self.names = tuple(built.names)
-        self._condition, self._key, self._is_exact = built.condition, built.key, built.is_exact
+        self.condition, self._key, self._is_exact = built.condition, built.key, built.is_exact
 
     def holds(self, config: Config) -> bool:
         """Whether a configuration satisfies it."""
         if any(name not in config for name in self.names):
             return True
         try:
-            return self._condition.value(config)
+            return self.condition.value(config)
         except ArithmeticError:
             return False
 
@@ -68,7 +69,7 @@ class Rule:
         index, columns = self._active(rows)
         if self._is_exact:
             with np.errstate(all="ignore"):
-                true, undefined = self._condition.rows(columns)
+                true, undefined = self.condition.rows(columns)
             holds[index] = true & ~undefined
             index = index[columns.doubtful]
         for i in index.tolist():
@@ -82,7 +83,7 @@ class Rule:
         if len(bad):
             columns = Columns(len(bad), {name: rows.values(name)[bad] for name in self.names})
             with np.errstate(all="ignore"):
-                far[bad] = np.maximum(self._condition.distance(columns), LEAST_DISTANCE)
+                far[bad] = np.maximum(self.condition.distance(columns), LEAST_DISTANCE)
         return far
 
     def _active(self, rows: Rows) -> tuple[Index, Columns]:

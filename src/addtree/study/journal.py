@@ -113,7 +113,7 @@ class _Journal(JournalFileBackend):
                         yield record
 
     def _read_line(self, line: bytes, position: int) -> list[dict[str, Any]]:
-        """Return the records in a line; remember what is damaged."""
+        """The records in a line; what is damaged is kept for `_repair`."""
         record = _parse(line)
         if record is not None:
             return [record]
@@ -201,7 +201,7 @@ class _Replay(JournalStorage):
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """Return the record that these bytes are; None if they are not a valid one."""
+    """The record that these bytes are; None if they are not a valid one."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -226,7 +226,7 @@ def _numbers_are_sound(record: dict[str, Any]) -> bool:
 
 
 def _salvage(line: bytes) -> list[_Found]:
-    """Return the complete records inside a damaged line."""
+    """The complete records inside a damaged line."""
     text = line.decode("latin-1")  # one character per byte, so that positions agree
     decoder = json.JSONDecoder()
     found: list[_Found] = []
@@ -244,7 +244,7 @@ def _salvage(line: bytes) -> list[_Found]:
 
 
 def _fillings(line: bytes, found: Sequence[_Found]) -> list[tuple[int, bytes]]:
-    """Return what must replace the bytes around complete records: spaces, with a newline between two records."""
+    """What must replace the bytes around complete records: spaces, with a newline between two records."""
     gaps = [(0, found[0].start)] + [(a.end, b.start) for a, b in itertools.pairwise(found)]
     gaps.append((found[-1].end, len(line) - 1))
     inner = range(1, len(gaps) - 1)
@@ -256,7 +256,7 @@ def _fillings(line: bytes, found: Sequence[_Found]) -> list[tuple[int, bytes]]:
 
 
 def _last_line_start(file: FileIO) -> int:
-    """Return the position after the last newline of a file."""
+    """The position after the last newline of a file."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = file.seek(max(end - _BLOCK, 0))

@@ -34,7 +34,7 @@ class Result:
 
 
 def untold(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Return the trials that wait for somebody to tell their values."""
+    """The trials that wait for somebody to tell their values."""
     return [trial for trial in trials if trial.state == TrialState.RUNNING and not has_owner(trial)]
 
 
@@ -80,7 +80,7 @@ def add_trial(study: optuna.Study, config: Config, result: Result) -> None:
 
 
 def _read(goals: Goals, result: Result) -> dict[str, float] | None:
-    """Return the values of a result by name, None if it failed, or an OptionError if they are not those of a study."""
+    """The values of a result by name, None if it failed, or an OptionError if they are not those of a study."""
     if result.std is not None and not goals.is_single:
         raise OptionError(f"--std {result.std:g} is for a study with one value; leave it out")
     try:
@@ -99,7 +99,7 @@ def forget_trial(study: optuna.Study, number: int) -> None:
 
 
 def _waiting(study: optuna.Study, number: int, verb: str) -> FrozenTrial:
-    """Return a trial that waits for somebody to tell its value, or a StudyError that says why it does not."""
+    """The trial of this number if it waits for somebody to tell its value; otherwise a StudyError that says why not."""
     name = _name(study, number)
     trial = next((t for t in study.get_trials(deepcopy=False) if t.number == number), None)
     if trial is None:

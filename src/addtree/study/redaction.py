@@ -59,7 +59,7 @@ def hide_secrets(text: str, *urls: str) -> str:
 
 
 def _split(url: str) -> tuple[str, list[str]]:
-    """Return a URL that can be shown, and the secrets that were taken out of it."""
+    """A URL that can be shown, and the secrets that were taken out of it."""
     secrets: list[str] = []
 
     def hide(secret: str) -> str:
@@ -91,7 +91,7 @@ def _split(url: str) -> tuple[str, list[str]]:
 
 
 def _forms(secrets: list[str]) -> set[str]:
-    """Return every form in which a driver may repeat a secret: decoded, encoded, escaped, or split at separators."""
+    """Every form in which a driver may repeat a secret: decoded, encoded, escaped, or split at separators."""
     decoded = {form for secret in secrets for form in (secret, unquote(secret), unquote_plus(secret))}
     pieces = {piece for secret in decoded for piece in re.split(r"[@:/?#&=]", secret) if len(piece) >= _MIN_PIECE}
     whole = {form for s in decoded for form in (s, quote(s, safe=""), quote(s), repr(s)[1:-1])}

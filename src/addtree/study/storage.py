@@ -227,7 +227,7 @@ def _is_of_grpc(error: BaseException) -> bool:
 
 
 def _storage_error(url: str, error: BaseException) -> StorageError:
-    """Return an error that says which storage failed and why."""
+    """An error that says which storage failed and why."""
     reason = hide_secrets(_first_line(error), url)
     if not isinstance(error, _UNAVAILABLE) and not _is_of_grpc(error):  # anything else means damaged data
         reason = f"its content cannot be read ({type(error).__name__}: {reason}); restore it from a copy"
@@ -236,7 +236,7 @@ def _storage_error(url: str, error: BaseException) -> StorageError:
 
 
 def _first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; the database's own message, if there is one."""
+    """The first line of an error's message; the database's own message, if there is one."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if _is_of_grpc(error) and hasattr(error, "details"):

@@ -29,6 +29,7 @@ from addtree.support.numbers import is_whole, plural
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
 _NOISE = "addtree:noise"  # user attribute of a study: the noise if declared, a number or a dict by name
+_REFERENCE = "addtree:reference_point"  # user attribute of a study: by name, the worst values of interest, if declared
 _INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
 _COST_AWARE = "addtree:cost_aware"  # user attribute of a study: whether it looks for improvement per second
 _BRANCHES = " │├└─"  # the characters that draw the tree of a space
@@ -70,7 +71,7 @@ def open_study(
 
     space       the declared space; None for define-by-run
     goals       the objectives and constraints, with the noise of repeated evaluations if it is declared; by default the
-                smallest value is sought
+                smallest value is sought. The study keeps the reference point, or that there is none
     initial     configurations to evaluate first; those that the study has evaluated already are skipped
     cost_aware  look for improvement per second of the duration of a trial; the study keeps it
     """
@@ -91,6 +92,8 @@ def open_study(
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
     _store_noise(study, goals.noise)
+    if goals.reference != study.user_attrs.get(_REFERENCE):
+        study.set_user_attr(_REFERENCE, goals.reference and dict(goals.reference))
     if space is not None and initial:
         study.set_user_attr(_INITIAL, json.dumps([dict(config) for config in initial]))
     if cost_aware != _is_cost_aware(study):
@@ -102,7 +105,8 @@ def open_study(
 def _set_sampler(study: optuna.Study, seed: int | None, initial: Sequence[Config]) -> None:
     """Give a study the sampler that its attributes describe."""
     # Equal spaces may differ in order; the study keeps the order that it was created with.
-    options: dict[str, Any] = {"noise": _sampler_noise(study), "initial": initial, "cost_aware": _is_cost_aware(study)}
+    options: dict[str, Any] = {"noise": _sampler_noise(study), "reference_point": _sampler_reference(study)}
+    options |= {"initial": initial, "cost_aware": _is_cost_aware(study)}
     study.sampler = AddTreeSampler(space_of(study), seed=seed, **options)
 
 
@@ -111,7 +115,7 @@ def _is_cost_aware(study: optuna.Study) -> bool:
 
 
 def study_names(storage: BaseStorage) -> list[str]:
-    """Return the names of all studies in order, except of those whose name is damaged."""
+    """The names of all studies in order, except those whose name is damaged."""
     return sorted(name for name in optuna.get_all_study_names(storage) if isinstance(name, str))
 
 
@@ -143,13 +147,13 @@ def load_study(storage: BaseStorage, name: str | None, *, noise: float | None = 
 
 
 def recommended_trial(study: optuna.Study) -> FrozenTrial:
-    """Return the trial of a study from `open_study` or `load_study` that has the best mean under the model."""
+    """The trial of a study from `open_study` or `load_study` that has the best mean under the model."""
     assert isinstance(study.sampler, AddTreeSampler)
     return study.sampler.recommend(study)
 
 
 def space_of(study: optuna.Study) -> Space | None:
-    """Return the space that a study was created with; None for define-by-run and for a study not made by addtree."""
+    """The space that a study was created with; None for define-by-run and for a study not made by addtree."""
     text = study.user_attrs.get(_SPACE)
     if text is None or text == _DEFINE_BY_RUN:
         return None
@@ -162,8 +166,8 @@ def space_of(study: optuna.Study) -> Space | None:
 
 
 def goals_of(study: optuna.Study) -> Goals:
-    """Return the objectives and constraints of a study, with the noise that was declared."""
-    goals = study_goals(study, study.get_trials(deepcopy=False))
+    """The objectives and constraints of a study, with the noise and the reference point that were declared."""
+    goals = _with_stored_reference(study, study_goals(study, study.get_trials(deepcopy=False)))
     noise = study.user_attrs.get(_NOISE)
     if noise is None:
         return goals
@@ -180,8 +184,27 @@ def goals_of(study: optuna.Study) -> Goals:
     return replace(goals, noise=declared)
 
 
+def _with_stored_reference(study: optuna.Study, goals: Goals) -> Goals:
+    """The goals of a study with the reference point that was declared."""
+    try:
+        return goals.with_reference(study.user_attrs.get(_REFERENCE))
+    except OptionError as error:
+        raise StudyError(
+            f"study {study.study_name!r} has a bad stored reference point: {error}; "
+            "give it another one: `run` or `suggest --space FILE` with `reference_point` in the file"
+        ) from None
+
+
+def _sampler_reference(study: optuna.Study) -> list[float] | None:
+    """The declared reference point of a study in the order of its objectives."""
+    if study.user_attrs.get(_REFERENCE) is None:
+        return None
+    goals = _with_stored_reference(study, study_goals(study, ()))
+    return [goals.reference[o.name] for o in goals.objectives] if goals.reference is not None else None
+
+
 def _sampler_noise(study: optuna.Study) -> dict[int, float] | None:
-    """Return the declared noise of a study by the numbers of its objectives."""
+    """The declared noise of a study by the numbers of its objectives."""
     if _NOISE not in study.user_attrs:
         return None
     goals = goals_of(study)
@@ -206,7 +229,7 @@ def _is_seed(seed: Any) -> bool:
 
 
 def _stored_seed(study: optuna.Study) -> int | None:
-    """Return the seed of a study; None if it has none."""
+    """The seed of a study; None if it has none."""
     seed = study.user_attrs.get(_SEED)
     if seed is not None and not _is_seed(seed):
         raise StudyError(
@@ -236,7 +259,7 @@ def _check_text(name: str) -> None:
 
 
 def _space_text(space: Space | None) -> str:
-    """Return the form in which a study stores its space."""
+    """The form in which a study stores its space."""
     return _DEFINE_BY_RUN if space is None else json.dumps(space.to_dict())
 
 
@@ -263,7 +286,7 @@ def _check_same_space(study: optuna.Study, space: Space | None) -> None:
 
 
 def _shortened(lines: Sequence[str]) -> str:
-    """Return the first lines of a difference as one."""
+    """The first lines of a difference, joined into one."""
     more = f" and {plural(len(lines) - _MAX_SHOWN, 'more line')}" if len(lines) > _MAX_SHOWN else ""
     return (" | ".join(lines[:_MAX_SHOWN]) or "nothing in their place") + more
 
@@ -319,7 +342,7 @@ def progress_of(trials: Sequence[FrozenTrial], directions: Sequence[StudyDirecti
 
 
 def _best(trials: Sequence[FrozenTrial], direction: StudyDirection) -> FrozenTrial | None:
-    """Return the best complete trial; None if no trial is complete, or none is feasible."""
+    """The best complete trial; None if no trial is complete, or none is feasible."""
     sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
     candidates = [(sign * t.value, t) for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     return min(((v, t) for v, t in candidates if is_feasible(t)), key=lambda each: each[0], default=(0.0, None))[1]

@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
 from addtree.run.goals import Goals
-from addtree.run.history import Task as EarlierTask
+from addtree.run.history import EarlierTask
 from addtree.study.goals import with_options
 from addtree.study.history import learn_from, read_task
 from addtree.study.pruners import check_pruner, set_pruner

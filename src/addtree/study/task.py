@@ -47,7 +47,7 @@ class Task:
     unread: tuple[str, ...] = ()
 
     def evaluate(self, trial: optuna.Trial, guard: AbstractContextManager[Any]) -> dict[str, float]:
-        """Return the objective's values for a trial by name, all of them finite.
+        """The objective's values for a trial by name, all of them finite.
 
         Only the objective itself runs inside `guard`; suggesting the configuration does not.
         """
@@ -100,7 +100,7 @@ _NOT_READ = {
     "history": "give --history STUDY to `addtree run`",
     "direction": "write maximize = True, or leave it out",
     "directions": "write objectives = {'name': 'min' or 'max'}",
-    **dict.fromkeys(("covariance", "acquisition", "inference", "reference_point", "n_initial"), _ONLY_MINIMIZE),
+    **dict.fromkeys(("covariance", "acquisition", "inference", "n_initial"), _ONLY_MINIMIZE),
 }
 # The same for options about how a run goes. They concern only files with an objective.
 _NOT_READ_BY_RUN = {
@@ -123,7 +123,8 @@ def load_task(path: Path) -> Task:
         raise TaskError(f"{path} has no function `objective`; define objective(config) beside `space`")
     if space is None and list(inspect.signature(objective).parameters)[:1] != ["trial"]:
         raise TaskError(
-            f"{path} has no `space`; define space = addtree.Space(...), or write objective(trial) define-by-run"
+            f"{path} has no `space`; define space = addtree.Space(...), or write define-by-run code, "
+            "with an argument of the name `trial`: objective(trial)"
         )
     if space is not None and not isinstance(space, Space):
         raise TaskError(f"{path}: `space` is {space!r}; make it an addtree.Space")
@@ -133,8 +134,8 @@ def load_task(path: Path) -> Task:
 def load_space(path: Path) -> SpaceFile:
     """Read a space, and what else its file declares.
 
-    path  a Python file that defines `space` and may define `initial`, `maximize`, `objectives`, `constraints`, `noise`
-          and `cost_aware`, or a JSON file that `Space.to_dict` describes
+    path  a Python file that defines `space` and may define `initial`, `maximize`, `objectives`, `constraints`, `noise`,
+          `reference_point` and `cost_aware`, or a JSON file that `Space.to_dict` describes
     """
     if not path.is_file():
         raise TaskError(f"{path} is not a file; give a Python file with `space`, or a JSON file")
@@ -168,7 +169,7 @@ def _declared(path: Path, module: ModuleType, space: Space | None, unread: Colle
 
 
 def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Config, ...]:
-    """Return the list `initial` of a file."""
+    """The list `initial` of a file."""
     try:
         return read_initial_configs(space, getattr(module, "initial", ()))
     except (ConfigError, OptionError) as error:
@@ -176,7 +177,7 @@ def _initial(path: Path, module: ModuleType, space: Space | None) -> tuple[Confi
 
 
 def _cost_aware(path: Path, module: ModuleType) -> bool:
-    """Return the flag `cost_aware` of a file."""
+    """The flag `cost_aware` of a file."""
     try:
         return checked_flag("cost_aware", getattr(module, "cost_aware", False))
     except OptionError as error:
@@ -184,14 +185,15 @@ def _cost_aware(path: Path, module: ModuleType) -> bool:
 
 
 def _goals(path: Path, module: ModuleType) -> Goals:
-    """Return the goals that a file declares by the names `maximize`, `objectives`, `constraints` and `noise`."""
-    objectives, constraints, noise = (getattr(module, key, None) for key in ("objectives", "constraints", "noise"))
+    """The goals that a file declares by the names of the arguments of `Goals.read`."""
+    names = ("objectives", "constraints", "noise", "reference_point")
+    options = {name: getattr(module, name, None) for name in names}
     try:
-        goals = Goals.read(objectives, constraints, maximize=getattr(module, "maximize", False), noise=noise)
+        goals = Goals.read(**options, maximize=getattr(module, "maximize", False))
         for std in goals.noise.values():
             Specification(noise=std)
     except OptionError as error:
-        named = next(key for key in ("maximize", "noise", "constraints", "objectives") if str(error).startswith(key))
+        named = next(name for name in ("maximize", *names) if str(error).startswith(name))
         raise TaskError(f"{path}: {error}; rename `{named}` if it is something else") from None
     return goals
 

@@ -61,7 +61,7 @@ def claim(study: optuna.Study, total: int, watch: Watch | None = None) -> optuna
 
 
 def _ticket(attrs: dict[str, Any]) -> FrozenTrial:
-    """Return a ticket with these system attributes.
+    """A ticket with these system attributes.
 
     It has an owner from the beginning. Otherwise, a worker that dies between setting it running and storing itself as
     the owner would leave a trial that looks like one that a person asked for, and nobody would run it again.
@@ -183,7 +183,7 @@ class Owner:
 
     @classmethod
     def current(cls) -> Owner:
-        """Return this process as an owner."""
+        """This process as an owner."""
         return cls(socket.gethostname(), _system(), os.getpid(), _start_time(os.getpid()))
 
     def is_dead(self) -> bool:
@@ -201,7 +201,7 @@ class Owner:
 
 
 def live_owner(trial: FrozenTrial) -> Owner | None:
-    """Return the worker that runs a trial; None if nobody does, or if it seems to be dead."""
+    """The worker that runs a trial; None if nobody does, or if it seems to be dead."""
     owner = _owner_of(trial)
     if trial.state != TrialState.RUNNING or owner is None or owner.is_dead() or is_old(trial):
         return None
@@ -219,7 +219,7 @@ def _owner_is_dead(trial: FrozenTrial) -> bool:
 
 
 def _owner_of(trial: FrozenTrial) -> Owner | None:
-    """Return the owner of a claimed trial; None if there is none, or if what is stored is not an owner."""
+    """The owner of a claimed trial; None if there is none, or if what is stored is not an owner."""
     stored = trial.system_attrs.get(_OWNER)
     if not isinstance(stored, dict) or stored.keys() != Owner.__dataclass_fields__.keys():
         return None
@@ -228,7 +228,7 @@ def _owner_of(trial: FrozenTrial) -> Owner | None:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return when a process started, in clock ticks since boot; None if the system does not say (only Linux does).
+    """When a process started, in clock ticks since boot; None if the system does not say (only Linux does).
 
     A process that has ended, but whose parent has not noticed yet, has no start time.
     """
@@ -240,7 +240,7 @@ def _start_time(pid: int) -> str | None:
 
 
 def _system() -> str | None:
-    """Return an identifier of this boot of the kernel and of the container; None if there is none (only Linux has)."""
+    """An identifier of this boot of the kernel and of the container; None if there is none (only Linux has one)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"

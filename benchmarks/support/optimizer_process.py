@@ -1,4 +1,4 @@
-"""The optimizer of any commit of addtree, asked over a pipe: `python benchmarks/optimizer_process.py`.
+"""The optimizer of any commit of addtree, asked over a pipe: `python benchmarks/support/optimizer_process.py`.
 
 It uses only the public interface of addtree, so that `benchmarks.noise` can run it on earlier commits. The first line
 of the input is {"space": ..., "seed": ...}. Then "ask" and "recommend" are answered by a configuration, and a number is

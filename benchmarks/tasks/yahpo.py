@@ -19,7 +19,7 @@ import numpy as np
 
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.space.parameters import Parameter
-from benchmarks.task import MissingDataError
+from benchmarks.tasks.task import MissingDataError
 
 INSTANCE = "task_id"  # The name of the parameter that selects the data set.
 # The remedy for missing data, as the messages give it.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from addtree import Choice, Integer, Real, Space
-from benchmarks.task import Task
+from benchmarks.tasks.task import Task
 
 POSITION = Real(0, 1)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from addtree import Categorical, Choice, Integer, Real, Space
 from addtree.problems import Problem, goldstein
 from addtree.space.parameters import Parameter
-from benchmarks.task import MissingDataError, MultiTask, Task, Values
+from benchmarks.tasks.task import MissingDataError, MultiTask, Task, Values
 
 UNITS = (8, 16, 32, 64, 128, 256)
 ACTIVATIONS = ("ReLU", "SELU", "ISRLU")

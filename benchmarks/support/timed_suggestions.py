@@ -1,4 +1,4 @@
-"""Processor time of suggestions, printed as JSON: `python benchmarks/timed_suggestions.py PROBLEM N SEED`.
+"""Processor time of suggestions, printed as JSON: `python benchmarks/support/timed_suggestions.py PROBLEM N SEED`.
 
 It uses only the public interface of addtree, so that `benchmarks.commits` can run it on earlier commits. PROBLEM is a
 name in `addtree.problems`; with `define-by-run:` in front, an Optuna study infers its space.

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.postgres import free_port
+from benchmarks.support.postgres import free_port
 
 
 class Proxy:

@@ -1,4 +1,4 @@
-"""`python -m addtree.cli` is the command `addtree`."""
+"""`python -m addtree` is the command `addtree`."""
 
 from addtree.cli import main
 

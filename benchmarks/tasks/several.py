@@ -12,9 +12,9 @@ import numpy as np
 
 import addtree as at
 from addtree._types import Array
-from benchmarks import yahpo
-from benchmarks.regret import REPLICATES
-from benchmarks.task import MultiTask, Values
+from benchmarks.support.regret import REPLICATES
+from benchmarks.tasks import yahpo
+from benchmarks.tasks.task import MultiTask, Values
 
 NOW, TPE, NSGA, GP = "addtree", "TPE", "NSGA-II", "GPSampler"
 MARKS = (50, 100)  # The numbers of evaluations after which results are shown.

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from addtree import Space, problems
-from benchmarks import architecture, dynamic, options, real, yahpo
-from benchmarks.files import REFERENCES
-from benchmarks.task import MissingDataError, Task
+from benchmarks.support.files import REFERENCES
+from benchmarks.tasks import architecture, dynamic, options, real, yahpo
+from benchmarks.tasks.task import MissingDataError, Task
 
 __all__ = ["FIXED", "HELP", "TASKS", "USUAL", "MissingDataError", "Task", "family", "load", "matching", "reference"]
 

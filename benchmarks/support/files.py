@@ -1,0 +1,9 @@
+"""Where the benchmark keeps its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).parents[1]
+RESULTS = _FOLDER / "results"  # The folder of the runs and their report.
+REFERENCES = _FOLDER / "tasks" / "references.json"  # The best known value of every task without a known optimum.
