@@ -4,14 +4,18 @@
 
 All trials of a round are suggested before the first of them is evaluated. `ask` are rounds of `Optimizer.ask`,
 `sampler` are rounds of running trials of AddTreeSampler, as that many workers ask for them, and `TPE` the same of
-Optuna's TPESampler with `constant_liar`. Prints mean regret at the end of each round, in units of the regret of random
-search at 100 evaluations, over tasks and seeds, and the standard error of the last one over seeds.
+Optuna's TPESampler with `constant_liar`. `sampler, workers` and `TPE, workers` have no rounds: a worker whose trial has
+ended begins the next one at once. A trial lasts between 0.5 and 1.5 units of time, at random.
+
+Prints mean regret at the end of each round, in units of the regret of random search at 100 evaluations, over tasks and
+seeds, and the standard error of the last one over seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -49,11 +53,36 @@ def rounds_of_sampler(sampler: optuna.samplers.BaseSampler, task: tasks.Task, si
         yield values
 
 
+def workers_of_sampler(
+    sampler: optuna.samplers.BaseSampler, task: tasks.Task, seed: int, size: int
+) -> Iterator[list[float]]:
+    """Values of trials, one by one as they end, of workers that do not wait for each other."""
+    study, rng = optuna.create_study(sampler=sampler), np.random.default_rng(seed)
+    running: list[tuple[float, int, optuna.Trial, float]] = []
+
+    def start(now: float) -> None:
+        trial = study.ask()
+        value = task.objective(suggest_config(trial, task.space))
+        heappush(running, (now + rng.uniform(0.5, 1.5), trial.number, trial, value))
+
+    for _ in range(size):
+        start(0.0)
+    while True:
+        now, _, trial, value = heappop(running)
+        study.tell(trial, value)
+        yield [value]
+        start(now)
+
+
 def rounds_at_random(task: tasks.Task, seed: int, size: int) -> Iterator[list[float]]:
     """Values of rounds of random search."""
     rng = np.random.default_rng(seed)
     while True:
         yield [task.objective(task.space.sample(rng)) for _ in range(size)]
+
+
+def _tpe(seed: int) -> optuna.samplers.TPESampler:
+    return optuna.samplers.TPESampler(seed=seed, constant_liar=True)
 
 
 Rounds = Callable[[tasks.Task, int, int], Iterator[list[float]]]
@@ -62,9 +91,11 @@ METHODS: Mapping[str, Rounds] = {
     _ONE_BY_ONE: lambda task, seed, size: rounds_of_optimizer(task, seed, 1),
     "ask": rounds_of_optimizer,
     "sampler": lambda task, seed, size: rounds_of_sampler(AddTreeSampler(task.space, seed=seed), task, size),
-    "TPE": lambda task, seed, size: rounds_of_sampler(
-        optuna.samplers.TPESampler(seed=seed, constant_liar=True), task, size
+    "TPE": lambda task, seed, size: rounds_of_sampler(_tpe(seed), task, size),
+    "sampler, workers": lambda task, seed, size: workers_of_sampler(
+        AddTreeSampler(task.space, seed=seed), task, seed, size
     ),
+    "TPE, workers": lambda task, seed, size: workers_of_sampler(_tpe(seed), task, seed, size),
 }
 
 
