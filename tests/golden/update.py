@@ -10,7 +10,7 @@ from addtree.support.files import write_text
 from tests.golden.runs import RUNS
 
 RECORD = Path(__file__).with_name("runs.json")
-LENGTH = 16  # Another BLAS or CPU agrees to a thousandth for this long; measured with OPENBLAS_CORETYPE.
+LENGTH = 12  # Another BLAS or CPU agrees to a thousandth for this long; measured with OPENBLAS_CORETYPE.
 
 
 def main() -> None:
