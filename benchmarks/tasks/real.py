@@ -1,6 +1,6 @@
 """Tasks whose values are computed: algorithm selection by cross-validation, and the compression of a network.
 
-All use scikit-learn's bundled data, fixed folds and fixed seeds, so that a configuration always has the same value. The
+All use data that scikit-learn bundles or generates, fixed folds and fixed seeds, so that a configuration always has the same value. The
 spaces of `pipeline` and `compress` hold several independent choices in one node.
 """
 
@@ -56,6 +56,11 @@ _MODELS: dict[str, Space] = {
         boosting_depth=Integer(1, 6),
         subsample=Real(0.2, 1.0),
     ),
+    "tree": Space(tree_depth=Integer(1, 12), tree_leaf=Integer(1, 30, log=True)),
+    "discriminant": Space(shrinkage=Real(0.0, 1.0)),
+    "bayes": Space(smoothing=Real(1e-9, 10, log=True)),
+    "lasso": Space(lasso_penalty=Real(1e-4, 10, log=True)),
+    "kernel_ridge": Space(ridge_penalty=Real(1e-4, 100, log=True), ridge_gamma=Real(1e-4, 10, log=True)),
 }
 
 
@@ -65,7 +70,9 @@ def _models(*names: str) -> Choice:
 
 def _model(config: Mapping[str, Any], *, regression: bool) -> Any:
     """The scikit-learn estimator of a configuration."""
-    from sklearn import ensemble, linear_model, neighbors, svm
+    from sklearn import ensemble, kernel_ridge, linear_model, neighbors, svm, tree
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.naive_bayes import GaussianNB
 
     match config["model"]:
         case "svm":
@@ -89,6 +96,17 @@ def _model(config: Mapping[str, Any], *, regression: bool) -> Any:
             if regression:
                 return linear_model.Ridge(alpha=config["penalty"])
             return linear_model.LogisticRegression(C=1 / config["penalty"], max_iter=LOGISTIC_ITERATIONS)
+        case "tree":
+            grown = tree.DecisionTreeRegressor if regression else tree.DecisionTreeClassifier
+            return grown(max_depth=config["tree_depth"], min_samples_leaf=config["tree_leaf"], random_state=0)
+        case "discriminant":
+            return LinearDiscriminantAnalysis(solver="lsqr", shrinkage=config["shrinkage"])
+        case "bayes":
+            return GaussianNB(var_smoothing=config["smoothing"])
+        case "lasso":
+            return linear_model.Lasso(config["lasso_penalty"])
+        case "kernel_ridge":
+            return kernel_ridge.KernelRidge(config["ridge_penalty"], kernel="rbf", gamma=config["ridge_gamma"])
         case _:
             boosted = ensemble.GradientBoostingRegressor if regression else ensemble.GradientBoostingClassifier
             return boosted(
@@ -146,12 +164,28 @@ def _mutual_regression(X: Array, y: Labels) -> Any:
     return mutual_info_regression(X, y, random_state=0)
 
 
+_GENERATED: dict[str, dict[str, Any]] = {
+    "moons": {"noise": 0.3},
+    "classification": {"n_features": 10, "n_informative": 4, "flip_y": 0.1},
+    "gaussian_quantiles": {"n_features": 4, "n_classes": 3},
+    "hastie_10_2": {},
+    "friedman1": {"noise": 1.0},
+    "friedman2": {"noise": 50.0},
+    "friedman3": {"noise": 0.1},
+    "regression": {"n_features": 40, "n_informative": 8, "noise": 60.0},
+    "sparse_uncorrelated": {},
+}
+
+
 @cache
 def _data(name: str) -> tuple[Array, Labels]:
-    """At most ROWS rows of a bundled data set, shuffled; constant columns are left out."""
+    """At most ROWS rows of a bundled or generated data set, shuffled; constant columns are left out."""
     from sklearn import datasets
 
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    if name in _GENERATED:
+        X, y = getattr(datasets, f"make_{name}")(n_samples=ROWS, random_state=0, **_GENERATED[name])
+    else:
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(X))[:ROWS]
     X, y = X[rows], y[rows]
     return X[:, X.std(axis=0) > 0], y
@@ -192,6 +226,16 @@ def cash(data: str, loss: str, *models: str) -> tuple[Space, Objective]:
     """Choose a model and its hyperparameters together (a strict tree)."""
     space = Space(model=_models(*models))
     return space, cross_validated(space, data, loss)
+
+
+_CLASSIFIED = ("iris", "wine", "breast_cancer", "digits", "moons", "classification", "gaussian_quantiles", "hastie_10_2")
+_REGRESSED = ("diabetes", "friedman1", "friedman2", "friedman3", "regression", "sparse_uncorrelated")
+# The data sets, losses and models of the family `selection`: all that scikit-learn brings along and fits in milliseconds.
+SELECTIONS: tuple[tuple[str, ...], ...] = (
+    *((data, "error", "svm", "knn", "tree", "linear", "discriminant", "bayes") for data in _CLASSIFIED),
+    *((data, "logloss", "knn", "tree", "linear", "discriminant", "bayes") for data in _CLASSIFIED),
+    *((data, "rmse", "svm", "knn", "tree", "linear", "lasso", "kernel_ridge") for data in _REGRESSED),
+)
 
 
 def pipeline(data: str, loss: str, *models: str) -> tuple[Space, Objective]:

@@ -37,8 +37,8 @@ def load(name: str) -> tasks.Task:
 
 @pytest.mark.parametrize("name", tasks.TASKS)
 def test_samples_validate_and_evaluate(name: str) -> None:
-    if name.startswith("cash"):
-        pytest.importorskip("sklearn", reason="the cash tasks need scikit-learn")
+    if name.startswith(("cash", "selection")):
+        pytest.importorskip("sklearn", reason="the tasks that are computed need scikit-learn")
     task = load(name)
     rng = np.random.default_rng(0)
     for _ in range(2):
