@@ -1,7 +1,7 @@
 """Tasks whose values are computed: algorithm selection by cross-validation, and the compression of a network.
 
-All use data that scikit-learn bundles or generates, fixed folds and fixed seeds, so that a configuration always has the same value. The
-spaces of `pipeline` and `compress` hold several independent choices in one node.
+All use data that scikit-learn bundles or generates, fixed folds and fixed seeds, so that a configuration always has the
+same value. The spaces of `pipeline` and `compress` hold several independent choices in one node.
 """
 
 from __future__ import annotations
@@ -228,9 +228,9 @@ def cash(data: str, loss: str, *models: str) -> tuple[Space, Objective]:
     return space, cross_validated(space, data, loss)
 
 
-_CLASSIFIED = ("iris", "wine", "breast_cancer", "digits", "moons", "classification", "gaussian_quantiles", "hastie_10_2")
-_REGRESSED = ("diabetes", "friedman1", "friedman2", "friedman3", "regression", "sparse_uncorrelated")
-# The data sets, losses and models of the family `selection`: all that scikit-learn brings along and fits in milliseconds.
+_CLASSIFIED = ("iris", "wine", "breast_cancer", "digits", *list(_GENERATED)[:4])
+_REGRESSED = ("diabetes", *list(_GENERATED)[4:])
+# The data sets, losses and models of the family `selection`: all that scikit-learn has and fits in milliseconds.
 SELECTIONS: tuple[tuple[str, ...], ...] = (
     *((data, "error", "svm", "knn", "tree", "linear", "discriminant", "bayes") for data in _CLASSIFIED),
     *((data, "logloss", "knn", "tree", "linear", "discriminant", "bayes") for data in _CLASSIFIED),
