@@ -388,6 +388,18 @@ def test_two_workers_share_suggestions_for_dynamic_ranges() -> None:
     assert len(set(asked)) == 4
 
 
+def test_a_range_may_turn_out_to_be_dynamic_while_another_worker_asks() -> None:
+    """Optuna asks for the relative search space first, and later for the values."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1 + trial.number), n_trials=3)
+    sampler, trial = study.sampler, study._storage.get_trial(study.ask()._trial_id)
+    search_space = sampler.infer_relative_search_space(study, trial)
+    assert search_space.keys() == {"x"}
+    study.tell(other := study.ask(), other.suggest_float("x", 0, 1))
+    assert sampler.sample_relative(study, trial, search_space) == {}
+    assert 0 <= sampler.sample_independent(study, trial, "x", IntDistribution(0, 7)) <= 7
+
+
 def test_a_suggestion_outside_of_the_range_keeps_its_position() -> None:
     """After one trial the range is not known to be dynamic. The suggestion then moves with the range."""
     study = optuna.create_study(sampler=AddTreeSampler(seed=0))
