@@ -73,6 +73,21 @@ def test_a_parameter_that_two_choices_open_does_not_cause_repetitions(both: bool
     assert n_repeated <= 3  # It takes a few trials to see that nothing explains the parameter.
 
 
+def test_a_choice_that_two_choices_open_does_not_cause_repetitions() -> None:
+    """Where it is missing, its first option is filled in, and what that opens is missing too."""
+
+    def objective(trial: optuna.Trial) -> float:
+        a, b, n = (*(trial.suggest_categorical(name, [True, False]) for name in "ab"), trial.suggest_int("n", 1, 6))
+        value = 0.05 * a + 0.03 * b + 0.1 * abs(n - 3)
+        if a and b and trial.suggest_categorical("kind", ["on", "off"]) == "on":
+            value += (trial.suggest_float("z", 0, 1) - 0.3) ** 2
+        return value
+
+    params = params_of(optimized(objective, 40, seed=0))
+    n_repeated = len(params) - len({repr(sorted(found.items())) for found in params})
+    assert n_repeated <= 3
+
+
 def test_a_parameter_that_either_of_two_gates_opens_does_not_cause_repetitions() -> None:
     """The gates may both open it, so it has no place in a tree. The second one has a dynamic range beside it."""
 
