@@ -227,6 +227,12 @@ def test_a_value_far_outside_counts_at_a_distance_of_the_width_of_the_range() ->
     assert inferred.config({"x": 90.0}, complete=True) == {"x": 6.0}
 
 
+def test_a_real_number_counts_as_the_nearest_whole_number_once_the_code_asks_for_those() -> None:
+    old = [trial({"n": value}, {"n": FloatDistribution(1, 10)}) for value in (1.2, 3.8)]
+    inferred = Inferred([*old, trial({"n": 5}, {"n": IntDistribution(1, 10)})])
+    assert [inferred.config(one.params, complete=True) for one in old] == [{"n": 1}, {"n": 4}]
+
+
 def test_a_widened_range_keeps_the_values_and_an_added_option_its_place() -> None:
     wide = Inferred(trials_with("x", [(FloatDistribution(0, 1), 0.5), (FloatDistribution(0, 10), 5.0)]))
     assert wide.config({"x": 0.5}, complete=True) == {"x": 0.5}

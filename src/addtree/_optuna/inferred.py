@@ -14,6 +14,7 @@ meaning, and suggestions are restricted to what the present code asks for:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -316,8 +317,9 @@ def _has_category(d: BaseDistribution, value: Any) -> bool:
 
 
 def _clipped(d: BaseDistribution, value: Any) -> Any:
-    """A number moved into a range; another value as it is."""
+    """A number moved into a range, and to the nearest of its whole numbers; another value as it is."""
     if isinstance(d, CategoricalDistribution) or isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     low, high = d.low, d.high  # type: ignore[attr-defined]
-    return low if value < low else high if value > high else value
+    value = low if value < low else high if value > high else value
+    return round(value) if isinstance(d, IntDistribution) and not math.isnan(value) else value
