@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from addtree._optuna.inferred import Inferred
 from addtree.errors import ConfigError, SpaceError
 
 UNIT = FloatDistribution(0, 1)
+ON_OFF = list(enumerate(["on", "off", "on", "off", "on"]))
 
 
 def trial(params: Mapping[str, Any], distributions: Mapping[str, BaseDistribution], **settings: Any) -> FrozenTrial:
@@ -140,6 +142,16 @@ def test_a_removed_parameter_has_one_value_in_suggestions() -> None:
     assert inferred.fits(trial({"x": 0.3}, {}))
 
 
+def test_what_a_removed_parameter_opens_is_removed_with_it() -> None:
+    gate = {"gate": CategoricalDistribution(["on", "off"])}
+    old = [trial({"gate": label, **({"y": 0.1 * i} if label == "on" else {})}, gate) for i, label in ON_OFF]
+    inferred = Inferred([*old, *(trial({"x": 0.1 * i}, {}) for i in range(5))])
+    found = suggestions(inferred)
+    assert {(params["gate"], params["y"]) for params in found} == {("on", 0.5)}
+    assert inferred.optional == {"gate", "y"}
+    assert inferred.fits(trial({"x": 0.3}, {}))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"model": "unknown"}, {"model": "svm", "k": "text"}, {"model": "svm", "k": float("nan")}]
 )
@@ -215,6 +227,12 @@ def test_a_value_far_outside_counts_at_a_distance_of_the_width_of_the_range() ->
     assert inferred.config({"x": 90.0}, complete=True) == {"x": 6.0}
 
 
+def test_a_real_number_counts_as_the_nearest_whole_number_once_the_code_asks_for_those() -> None:
+    old = [trial({"n": value}, {"n": FloatDistribution(1, 10)}) for value in (1.2, 3.8)]
+    inferred = Inferred([*old, trial({"n": 5}, {"n": IntDistribution(1, 10)})])
+    assert [inferred.config(one.params, complete=True) for one in old] == [{"n": 1}, {"n": 4}]
+
+
 def test_a_widened_range_keeps_the_values_and_an_added_option_its_place() -> None:
     wide = Inferred(trials_with("x", [(FloatDistribution(0, 1), 0.5), (FloatDistribution(0, 10), 5.0)]))
     assert wide.config({"x": 0.5}, complete=True) == {"x": 0.5}
@@ -260,6 +278,23 @@ def test_a_parameter_that_two_gates_open_at_once_fits_present_or_absent() -> Non
     inferred = Inferred(seen)
     assert inferred.optional == {"z"}
     assert all(map(inferred.fits, seen))
+
+
+def test_what_an_unexplained_parameter_opens_is_missing_only_with_it() -> None:
+    def nested(a: bool, b: bool, gate: str, **further: float) -> FrozenTrial:
+        opened = {"gate": gate, **further} if a and b else {}
+        labels = {"a": CategoricalDistribution([True, False]), "b": CategoricalDistribution([True, False])}
+        return trial({"a": a, "b": b, **opened}, {**labels, "gate": CategoricalDistribution(["on", "off"])})
+
+    seen = [
+        nested(a, b, gate, **({"y": 0.1} if gate == "on" else {}))
+        for a, b, gate in product([True, False], [True, False], ["on", "off"])
+    ]
+    inferred = Inferred([*seen, *seen])
+    assert inferred.optional == {"gate", "y"}
+    assert all(map(inferred.fits, seen))
+    assert not inferred.fits(nested(True, True, "on"))
+    assert not inferred.fits(nested(True, True, "off", y=0.1))
 
 
 def test_the_readable_space_has_the_values_of_the_code() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree import Categorical, Integer, Space
@@ -117,6 +118,17 @@ def test_lost_trials_and_trials_without_parameters_are_not_informative() -> None
     study.add_trial(optuna.create_trial(value=1.0))
     study.add_trial(finished(state=TrialState.FAIL, value=None))
     assert numbers(history.read(study)) == [2]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # The callback is experimental.
+def test_a_trial_that_optuna_retries_because_its_worker_died_is_not_informative() -> None:
+    study, history, retry = optuna.create_study(), TrialHistory(), RetryHeartbeatStaleTrialCallback(max_retry=1)
+    study.add_trial(finished(state=TrialState.FAIL, value=None))
+    retry(study, study.trials[0])
+    assert numbers(history.read(study)) == []
+    study.tell(study.ask(), state=TrialState.FAIL)
+    retry(study, study.trials[1])  # It was retried often enough.
+    assert numbers(history.read(study)) == numbers(TrialHistory().read(study)) == [1]
 
 
 def test_a_finished_trial_is_looked_at_once() -> None:

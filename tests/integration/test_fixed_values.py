@@ -52,6 +52,23 @@ def test_the_rest_of_an_enqueued_trial_is_the_best(space: Space | None, fixed: d
     assert len({str(trial.params) for trial in trials}) == 6
 
 
+def test_an_enqueued_value_in_a_dynamic_range_implies_its_option() -> None:
+    """Its position is known only when the objective asks for it."""
+
+    def dynamic(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("model", ["a", "b"]) == "a":
+            return trial.suggest_float("x", 0, 1)
+        top = trial.suggest_float("top", 0, 1)
+        return 1 + top + trial.suggest_float("other", 0, 1 - top)
+
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(dynamic, n_trials=20)
+    for _ in range(4):
+        study.enqueue_trial({"other": 0.0})
+    study.optimize(dynamic, n_trials=4)
+    assert [trial.params.get("other") for trial in study.trials[20:]] == [0.0] * 4
+
+
 @BOTH
 def test_values_of_several_branches_count_where_they_are_active(space: Space | None) -> None:
     study = filled(space)

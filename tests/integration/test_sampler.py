@@ -73,6 +73,21 @@ def test_a_parameter_that_two_choices_open_does_not_cause_repetitions(both: bool
     assert n_repeated <= 3  # It takes a few trials to see that nothing explains the parameter.
 
 
+def test_a_choice_that_two_choices_open_does_not_cause_repetitions() -> None:
+    """Where it is missing, its first option is filled in, and what that opens is missing too."""
+
+    def objective(trial: optuna.Trial) -> float:
+        a, b, n = (*(trial.suggest_categorical(name, [True, False]) for name in "ab"), trial.suggest_int("n", 1, 6))
+        value = 0.05 * a + 0.03 * b + 0.1 * abs(n - 3)
+        if a and b and trial.suggest_categorical("kind", ["on", "off"]) == "on":
+            value += (trial.suggest_float("z", 0, 1) - 0.3) ** 2
+        return value
+
+    params = params_of(optimized(objective, 40, seed=0))
+    n_repeated = len(params) - len({repr(sorted(found.items())) for found in params})
+    assert n_repeated <= 3
+
+
 def test_a_parameter_that_either_of_two_gates_opens_does_not_cause_repetitions() -> None:
     """The gates may both open it, so it has no place in a tree. The second one has a dynamic range beside it."""
 
@@ -386,6 +401,18 @@ def test_two_workers_share_suggestions_for_dynamic_ranges() -> None:
     trials = [study.ask() for _ in range(4)]
     asked = [interval(trial) for trial in trials]
     assert len(set(asked)) == 4
+
+
+def test_a_range_may_turn_out_to_be_dynamic_while_another_worker_asks() -> None:
+    """Optuna asks for the relative search space first, and later for the values."""
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1 + trial.number), n_trials=3)
+    sampler, trial = study.sampler, study._storage.get_trial(study.ask()._trial_id)
+    search_space = sampler.infer_relative_search_space(study, trial)
+    assert search_space.keys() == {"x"}
+    study.tell(other := study.ask(), other.suggest_float("x", 0, 1))
+    assert sampler.sample_relative(study, trial, search_space) == {}
+    assert 0 <= sampler.sample_independent(study, trial, "x", IntDistribution(0, 7)) <= 7
 
 
 def test_a_suggestion_outside_of_the_range_keeps_its_position() -> None:

@@ -14,6 +14,7 @@ meaning, and suggestions are restricted to what the present code asks for:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,9 @@ class Inferred:
         self.space, self.dynamic, structure = self._infer_space(trials)
         # A parameter that two gates open at once has no place in a tree but the root.
         moved = {name for name in self.space.children if None not in structure.parents[name]}
-        self.optional = structure.unexplained | structure.removed | moved
+        self._unexplained = structure.unexplained | structure.removed | moved
+        self._gates = {name: structure.gates(name) for name in self.space.variables}
+        self.optional = structure.with_opened(self._unexplained)
         self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {
             name
@@ -101,7 +104,8 @@ class Inferred:
             for trial in trials
         ]
         structure = infer_structure(observed, gates)
-        dynamic = self._varying & found.keys() - _opening(structure)
+        opening = {gate for name in structure.parents for gate in structure.gates(name)}
+        dynamic = self._varying & found.keys() - opening
         edited = {name for name in found if self._ranges[name] != self._present[name]}
         domains = {
             name: Real(0, 1) if name in dynamic else self._with_present_part(name, domain) if name in edited else domain
@@ -238,9 +242,11 @@ class Inferred:
             config = self.config(trial.params, complete=complete, ranges=trial.distributions)
         except ConfigError:
             return False
-        present = (trial.params.keys() & self.space.variables.keys()) - self.optional
-        expected = config.keys() - self.optional
-        return present == expected or (not complete and present <= expected)
+        present = trial.params.keys() & self.space.variables.keys()
+        missing = config.keys() - present - self._unexplained
+        # A gate that the trial lacks has the middle of its range, which may open parameters.
+        are_explained = all(self._gates[name] - present for name in missing)
+        return present - config.keys() <= self._unexplained and (not complete or are_explained)
 
     def _fits_range(self, name: str, d: BaseDistribution) -> bool:
         known = self._present.get(name)
@@ -310,14 +316,10 @@ def _has_category(d: BaseDistribution, value: Any) -> bool:
     return True
 
 
-def _opening(structure: Structure) -> set[str]:
-    """The gates that some parameter depends on."""
-    return {parent[0] for parents in structure.parents.values() for parent in parents if parent is not None}
-
-
 def _clipped(d: BaseDistribution, value: Any) -> Any:
-    """A number moved into a range; another value as it is."""
+    """A number moved into a range, and to the nearest of its whole numbers; another value as it is."""
     if isinstance(d, CategoricalDistribution) or isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     low, high = d.low, d.high  # type: ignore[attr-defined]
-    return low if value < low else high if value > high else value
+    value = low if value < low else high if value > high else value
+    return round(value) if isinstance(d, IntDistribution) and not math.isnan(value) else value

@@ -292,16 +292,18 @@ class StudyModel:
         """What is known of a trial before it is suggested; None if nothing is.
 
         fixed         parameters that the trial has. If they cannot all be active, each counts only where it is. If
-                      they violate the rules of the space, none counts
+                      they violate the rules of the space, none counts. Of a value in a dynamic range, the position is
+                      not known yet, but the parameter is active
         where_active  parameters that are fixed wherever they are active
         """
         encoding = self.translation.space.encoding
         values = self.translation.values({**where_active, **fixed})
-        if not values:
+        active = self.translation.dynamic & fixed.keys()
+        if not values and not active:
             return None
-        for optional in (where_active.keys() - fixed.keys(), values.keys()):
+        for optional, required in ((where_active.keys() - fixed.keys(), active), (values.keys(), ())):
             with suppress(ConfigError):
-                return Restriction.of(encoding, values, optional=optional)
+                return Restriction.of(encoding, values, optional=optional, active=required)
         return None
 
     def complete(self, trial: FrozenTrial, name: str, rng: np.random.Generator) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from addtree._optuna.codec import check_distinct
 from addtree._optuna.independent import draw_value
 from addtree._optuna.initial import read_initial_configs
 from addtree._optuna.model import Settings, StudyModel
+from addtree._optuna.ranges import suggested_position
 from addtree._optuna.state import StudyState, inferred_space, is_compatible
 from addtree._optuna.trials import fixed_by_wrapper, fixed_params, standard_errors
 from addtree._types import Config
@@ -159,7 +160,9 @@ class AddTreeSampler(BaseSampler):
                 if state.model is None or not state.model.is_taken(params, except_for=trial.number, since=n_finished):
                     break
             state.remember(trial, params)
-            return {name: value for name, value in params.items() if name in search_space}
+            # Another trial may have shown since `infer_relative_search_space` that a range is dynamic.
+            values = {name: value for name, value in params.items() if suggested_position(value) is None}
+            return {name: value for name, value in values.items() if name in search_space}
 
     def _suggest(
         self, model: StudyModel, study: Study, trial: FrozenTrial, fixed: dict[str, Any], attempt: int

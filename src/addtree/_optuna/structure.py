@@ -27,7 +27,7 @@ categorical gate that may have it, or to the root.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +79,15 @@ class Structure:
     unexplained: frozenset[str]
     removed: frozenset[str] = frozenset()
 
+    def gates(self, name: str) -> frozenset[str]:
+        """The gates that a parameter depends on."""
+        return frozenset(parent[0] for parent in self.parents[name] if parent is not None)
+
+    def with_opened(self, names: frozenset[str]) -> frozenset[str]:
+        """These parameters, and all that depend on one of them."""
+        further = frozenset(name for name in self.parents if self.gates(name) & names) - names
+        return self.with_opened(names | further) if further else names
+
 
 def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Parameter]) -> Structure:
     """Where each parameter belongs.
@@ -107,7 +116,14 @@ def infer_structure(trials: Sequence[ObservedTrial], gates: Mapping[str, Paramet
         elif not window[-1]:
             removed.add(name)
         parents[name] = found
+    while opened := {name for name in parents.keys() - removed if _are_removed(parents[name], removed)}:
+        removed |= opened
     return Structure(parents, frozenset(unexplained), frozenset(removed))
+
+
+def _are_removed(parents: Parents, removed: Collection[str]) -> bool:
+    """Whether all parents of a parameter belong to gates that the code does not ask for any more."""
+    return bool(parents) and all(parent is not None and parent[0] in removed for parent in parents)
 
 
 @dataclass(frozen=True, eq=False)

@@ -247,6 +247,12 @@ def _constraint(name: str) -> str:
 # ---------------------------------------------------------------------- what is new
 
 
+def _retries_of(trial: FrozenTrial) -> Sequence[int]:
+    """The trials whose worker died, of which this one is a retry by Optuna's `RetryHeartbeatStaleTrialCallback`."""
+    found: Sequence[int] = trial.system_attrs.get("retry_history", ())
+    return found
+
+
 class TrialHistory:
     """The trials of one study. Each call of `read` looks only at those that are new or were unfinished.
 
@@ -299,7 +305,8 @@ class TrialHistory:
         for trial in new:
             if trial.state == TrialState.COMPLETE or self._kept.get(trial.number, {}).keys() <= trial.params.keys():
                 self._kept.pop(trial.number, None)
-        informative = [trial for trial in new if is_informative(trial)]
+        retried = {number for trial in candidates for number in _retries_of(trial)}
+        informative = [trial for trial in new if is_informative(trial) and trial.number not in retried]
         for trial in informative:
             self._record(trial)
         return informative
