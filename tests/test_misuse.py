@@ -102,7 +102,6 @@ MISUSES = [
     (lambda path: optimizer(**TWO).tell(0, BOTH, std={"b": -1}), at.TrialError, "std['b']=-1", "zero or more"),
     (lambda path: optimizer().save(3), at.OptionError, "path=3", "'run.json'"),
     (lambda path: at.Optimizer.load(None), at.OptionError, "path=None", "'run.json'"),
-    (lambda path: X.linearize(None), at.ConfigError, "with None", "[config, ...]"),
     (lambda path: optimizer().suggest(-1), at.OptionError, "turn=-1", "zero or more"),
     (lambda path: at.AddTreeGP(X).fit([{"x": 0.5}], ["good"]), at.ConfigError, "'good'", "list of numbers"),
     (lambda path: GP.fit([{"x": 0.5}], [1.0], std=["good"]), at.ConfigError, "'good'", "list of numbers"),

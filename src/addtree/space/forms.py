@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from addtree._types import Config
-from addtree.errors import ConfigError, SpaceError
+from addtree.errors import SpaceError
 from addtree.space.choice import Choice
 from addtree.space.labels import check_labels
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
@@ -141,12 +140,3 @@ def child_from_dict(name: str, form: Any, make_space: Callable[[Any], Space]) ->
         raise SpaceError(f"parameter {name!r}: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise SpaceError(f"parameter {name!r}: {form!r} is not a {kind}: {error}") from None
-
-
-def listed(configs: Sequence[Config]) -> Sequence[Config]:
-    """The configurations as a list, or a ConfigError if they are something else, such as a single one or a table."""
-    found = list(configs) if isinstance(configs, Iterable) else [configs]
-    for wrong in (config for config in found if not isinstance(config, Mapping)):
-        got = f"{type(configs).__name__} with {wrong!r}"
-        raise ConfigError(f"configs must be a list of configurations, got {got}; give a dict for each: [config, ...]")
-    return found

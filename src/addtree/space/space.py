@@ -14,16 +14,7 @@ from addtree._types import Array, Config
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.choice import Choice
 from addtree.space.encoding import Encoding
-from addtree.space.forms import (
-    brief,
-    child_from_dict,
-    condition_text,
-    did_you_mean,
-    draw,
-    example,
-    listed,
-    opened_spaces,
-)
+from addtree.space.forms import brief, child_from_dict, condition_text, did_you_mean, draw, example, opened_spaces
 from addtree.space.limits import check_form
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.rules import AnyRule, make_rule, rules_to_dict, split_rules
@@ -273,7 +264,7 @@ class Space:
         >>> space.linearize([{"r": 0.1, "t": 1, "a": 0.3}])
         array([[0. , 0.1, 0. , 0.3, nan, nan]])
         """
-        configs, start = listed(configs), np.cumsum([0] + [1 + len(node.parameters) for node in self.nodes])
+        start = np.cumsum([0] + [1 + len(node.parameters) for node in self.nodes])
         out = np.full((len(configs), start[-1]), np.nan)
         for row, config in zip(out, map(self.validate, configs), strict=True):
             for i, node in self._walk(config):
