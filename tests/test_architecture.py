@@ -272,6 +272,21 @@ def test_every_exception_is_defined_in_one_place_and_exported():
     assert elsewhere == []
 
 
+@pytest.mark.parametrize(
+    ("module", "package", "name", "extra"),
+    [
+        ("optuna", "optuna", "Optuna", "optuna"),
+        ("sklearn", "sklearn", "scikit-learn", "sklearn"),
+        ("configspace", "ConfigSpace", "ConfigSpace", "configspace"),
+    ],
+)
+def test_without_its_package_the_error_of_an_integration_names_the_extra(module, package, name, extra):
+    code = f"import sys; sys.modules[{package!r}] = None; import addtree.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    message = f"addtree.{module} needs {name}; pip install 'addtree[{extra}]'"
+    assert done.stderr.splitlines()[-1] == f"addtree.errors.DependencyError: {message}"
+
+
 def test_minimize_is_a_function_and_not_a_module():
     assert addtree.minimize is addtree.evaluation.minimize.minimize
     with pytest.raises(ModuleNotFoundError):

@@ -11,6 +11,8 @@ from tests.test_optimizer import SPACE, objective
 
 X = at.Space(x=at.Real(0, 1))
 GP = at.AddTreeGP(X)
+TWO = {"objectives": {"a": "min", "b": "max"}}
+BOTH = {"a": 1.0, "b": 2.0}
 
 
 def optimizer(**settings):
@@ -93,6 +95,13 @@ MISUSES = [
     (lambda path: at.minimize(objective, SPACE, 3, n_initial=0), at.OptionError, "n_initial=0", "at least 1"),
     (lambda path: optimizer(maximize="min"), at.OptionError, "maximize='min'", "True or False"),
     (lambda path: optimizer(cost_aware="no"), at.OptionError, "cost_aware='no'", "True or False"),
+    (lambda path: at.minimize(objective, SPACE, 3, progress="no"), at.OptionError, "progress='no'", "True or False"),
+    (lambda path: optimizer(noise={"value": -1}), at.OptionError, "noise['value']=-1", "zero or more"),
+    (lambda path: optimizer(**TWO, noise={"b": "x"}), at.OptionError, "noise['b']='x'", "zero or more"),
+    (lambda path: optimizer(**TWO).tell(0, {"a": 1, "b": "x"}), at.TrialError, "value 'x' of 'b'", "tell a float"),
+    (lambda path: optimizer(**TWO).tell(0, BOTH, std={"b": -1}), at.TrialError, "std['b']=-1", "zero or more"),
+    (lambda path: optimizer().save(3), at.OptionError, "path=3", "'run.json'"),
+    (lambda path: at.Optimizer.load(None), at.OptionError, "path=None", "'run.json'"),
     (lambda path: optimizer().suggest(-1), at.OptionError, "turn=-1", "zero or more"),
     (lambda path: at.AddTreeGP(X).fit([{"x": 0.5}], ["good"]), at.ConfigError, "'good'", "list of numbers"),
     (lambda path: GP.fit([{"x": 0.5}], [1.0], std=["good"]), at.ConfigError, "'good'", "list of numbers"),

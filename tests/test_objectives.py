@@ -62,8 +62,8 @@ def test_values_are_told_by_name():
         (None, ("is not a dict",)),
         ({"f": 1.0, "g": 2.0}, ("lacks 'memory'", "'f', 'g', 'memory'")),
         ({"f": 1.0, "g": 2.0, "memory": 3.0, "Memory": 4.0}, ("'Memory' is not one of", "leave it out")),
-        ({"f": 1.0, "g": "2", "memory": 3.0}, ("'2' is not a number", "failed=True")),
-        ({"f": 1.0, "g": None, "memory": 3.0}, ("None is not a number",)),
+        ({"f": 1.0, "g": "2", "memory": 3.0}, ("'2' of 'g' is not a number", "failed=True")),
+        ({"f": 1.0, "g": None, "memory": 3.0}, ("None of 'g' is not a number",)),
     ],
 )
 def test_wrong_values_raise_and_leave_the_trial_pending(value, words):
@@ -140,7 +140,7 @@ def test_one_named_objective_is_the_run_without_names():
         ({"constraints": {"value": 1.0}}, ("'value' is the name of an objective",)),
         ({"objectives": TWO, "noise": 0.1}, ("noise=0.1 is not a dict", "'f', 'g'")),
         ({"objectives": TWO, "noise": {"h": 0.1}}, ("'h' is not one of 'f', 'g'",)),
-        ({"objectives": TWO, "noise": {"f": -0.1}}, ("noise=-0.1",)),
+        ({"objectives": TWO, "noise": {"f": -0.1}}, ("noise['f']=-0.1",)),
         ({"objectives": TWO, "reference_point": {"f": 1.0}}, ("reference_point=", "each of 'f', 'g'")),
         ({"objectives": TWO, "reference_point": {"f": 1.0, "g": math.inf}}, ("a finite number for each",)),
         ({"reference_point": {"value": 1.0}}, ("is for several objectives",)),
@@ -315,6 +315,16 @@ def test_constant_and_wild_values_do_no_harm():
     optimizer = told(values, objectives=TWO, constraints={"c": 0.0}, n_initial=1)
     SPACE.validate(optimizer.ask().config)
     assert all(map(math.isfinite, optimizer.hypervolumes()))
+
+
+@pytest.mark.parametrize("bounds", [1e300, -1e300, (-1e-300, 1e300), (1.0, None)])
+@pytest.mark.parametrize(("size", "std"), [(1e-320, None), (1.0, None), (1e-150, 1e300)])
+def test_bounds_and_errors_far_from_the_values_do_no_harm(bounds, size, std):
+    optimizer = Optimizer(SPACE, seed=0, constraints={"c": bounds}, n_initial=1)
+    for k in range(5):
+        optimizer.tell(optimizer.ask(), {"value": size * k, "c": size * (k % 3)}, std={"c": std})
+    SPACE.validate(optimizer.ask().config)
+    assert all(map(math.isfinite, optimizer.predict(optimizer.trials[0].config, name="c")))
 
 
 @pytest.mark.parametrize("size", [1e300, 1.7e308])

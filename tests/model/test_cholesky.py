@@ -1,4 +1,5 @@
 import faulthandler
+import logging
 
 import numpy as np
 import pytest
@@ -110,3 +111,12 @@ def test_appending_a_duplicate_without_noise_ends():
         K = np.ones((factor.size, factor.size))
     below = BlockCholesky.factorize(np.ones((1, 1)), [np.arange(1)]).append(np.array([[1.0 + 1e-9]]), np.ones((1, 1)))
     assert np.all(np.isfinite(below.solve(np.ones(2))))
+
+
+def test_what_is_added_to_a_singular_matrix_is_logged_once(caplog):
+    K = np.ones((3, 3)) - 1e-9 * np.eye(3)  # several additions are tried before one suffices
+    with caplog.at_level(logging.DEBUG, logger="addtree"):
+        BlockCholesky.factorize(K, [np.arange(3)])
+    assert [record.getMessage() for record in caplog.records] == [
+        "covariance of 3 rows is singular to rounding; added 1.0e-08 to its diagonal"
+    ]

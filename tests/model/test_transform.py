@@ -93,7 +93,7 @@ def test_values_may_span_all_floats():
     y = np.array([1e-300, 2e-300, 3e-300, 1e300])
     output = Transform.from_values(y, centred=True, settings=TransformSettings()).with_power(0.7)
     assert np.all(np.diff(output.forward(y)) > 0)
-    assert np.all(np.isfinite(output.slope(y)))
+    assert np.all(np.isfinite(output.variance(y, np.ones(len(y)))))
 
 
 def test_a_z_beyond_the_range_of_the_transform_gives_its_limit():
@@ -115,3 +115,14 @@ def test_the_spread_can_be_that_of_a_part_of_the_values():
     y = np.concatenate([np.linspace(0.0, 1e-3, 50), [1.0, 5.0, 25.0]])
     wide = Transform.from_values(y, centred=True, settings=TransformSettings(least_spread=20.0))
     np.testing.assert_allclose(wide.forward(y), (y - y.mean()) / y.std(), atol=1e-12)  # nothing is compressed
+
+
+def test_bounds_and_errors_may_be_any_distance_from_the_values():
+    output = Transform.from_values(np.array([1e-300, 2e-300, 3e-300]), centred=True).with_power(3.0)
+    z = [output.bound(y) for y in (-np.inf, -1e300, 0.0, 2.5e-300, 1e300, np.inf)]
+    assert (z[0], z[-1]) == (-np.inf, np.inf)
+    assert np.all(np.diff(z) > 0)
+    assert np.all(np.isfinite(np.square(z[1:-1])))
+    assert z[3] == output.forward(np.array([2.5e-300]))[0]
+    variances = output.variance(np.full(3, 2e-300), np.array([0.0, 1e-300, 1e300]))
+    assert variances[0] == 0.0 < variances[1] < variances[2] < np.inf

@@ -1,8 +1,6 @@
 """AddTreeSearchCV as a search of scikit-learn."""
 
 import pickle
-import subprocess
-import sys
 import warnings
 from contextlib import suppress
 
@@ -390,9 +388,3 @@ def test_the_parameters_of_a_user_stay_as_they_were():
     before = str(space)
     search(pipeline(), space).fit(X, Y)
     assert str(space) == before
-
-
-def test_without_scikit_learn_the_error_names_the_extra():
-    code = "import sys; sys.modules['sklearn'] = None; import addtree.sklearn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: addtree.sklearn needs scikit-learn; pip install 'addtree[sklearn]'" in done.stderr

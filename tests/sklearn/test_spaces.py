@@ -100,3 +100,8 @@ def test_anything_else_is_refused(space):
 def test_an_error_names_the_parameter():
     with pytest.raises(at.SpaceError, match="parameter 'C': 3 is neither"):
         read_space([{"d": [1]}, {"C": 3}])
+
+
+def test_a_name_that_is_not_a_string_is_named():
+    with pytest.raises(at.SpaceError, match="name must be a string, got 3"):
+        read_space({3: [1, 2]})

@@ -165,6 +165,12 @@ def exactly_equal(space, value):
     return a == b
 
 
+def test_rules_that_exclude_a_value_together_are_all_named():
+    space = Space(a=Real(0, 1), b=Real(0, 1), c=Real(0, 1)).where("a <= b", "b <= 0.5", "c <= 0.5")
+    with pytest.raises(ConfigError, match=r"the rules on them are 'a <= b', 'b <= 0.5': change"):
+        Restriction.of(space.encoding, {"a": 0.9})
+
+
 def test_a_value_on_the_boundary_of_a_rule_stays_valid():
     space = Space(a=Real(0, 1), b=Real(0.1, 0.7)).where("a <= b", "b <= a")
     for value in np.linspace(0.15, 0.65, 20).tolist():

@@ -28,6 +28,13 @@ rule_clauses  rules as forbidden clauses
 spaces        `from_configspace`, `to_configspace`, `default_config`
 """
 
+from addtree.errors import DependencyError
+
+try:
+    import ConfigSpace as _ConfigSpace  # noqa: F401
+except ImportError as error:
+    raise DependencyError("addtree.configspace needs ConfigSpace; pip install 'addtree[configspace]'") from error
+
 from addtree.configspace.spaces import default_config, from_configspace, to_configspace
 
 __all__ = ["default_config", "from_configspace", "to_configspace"]

@@ -17,7 +17,7 @@ from addtree.configspace.rule_clauses import to_clauses
 from addtree.errors import SpaceError
 from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical, Parameter, Real
-from addtree.space.space import Space
+from addtree.space.space import Space, check_space
 
 
 def from_configspace(cs: CS.ConfigurationSpace) -> Space:
@@ -31,6 +31,8 @@ def from_configspace(cs: CS.ConfigurationSpace) -> Space:
     │  └─ C: real [0.1, 10]
     └─ 'tree'
     """
+    if not isinstance(cs, CS.ConfigurationSpace):
+        raise SpaceError(f"cs must be a ConfigSpace.ConfigurationSpace, got {cs!r}; give one")
     losses: list[str] = []
     domains = {name: to_domain(hyperparameter, losses) for name, hyperparameter in cs.items()}
     builder = _Builder(domains, Conditions(cs, domains, losses).places(), losses)
@@ -62,7 +64,7 @@ def to_configspace(space: Space) -> CS.ConfigurationSpace:
     >>> to_configspace(space).conditions
     [C | model == 'svm']
     """
-    losses: list[str] = []
+    space, losses = check_space(space), list[str]()
     cs = CS.ConfigurationSpace()
     # ConfigSpace requires of its default configuration that no clause forbids it. It also rounds real numbers: if the
     # middle of a range, its usual default, is the end of an interval that opens parameters, it may be refused.

@@ -17,6 +17,7 @@ from addtree.evaluation.outcome import Catch, Outcome
 from addtree.evaluation.progress import Show, shown
 from addtree.evaluation.workers import Evaluator, InThisProcess, WorkerPool
 from addtree.optimizer import Optimizer
+from addtree.run.goals import checked_flag
 from addtree.support.interrupts import Interrupt, interrupt_on
 from addtree.support.numbers import as_float, is_number, is_whole, plural
 from addtree.trials import Trial
@@ -59,6 +60,7 @@ class RunOptions:
             raise OptionError(f"resume={self.resume!r} must be the path of a file, such as 'run.json', or None")
         if not isinstance(self.catch, tuple) or not all(_is_exception(kind) for kind in self.catch):
             raise OptionError(f"catch={self.catch!r} must be a tuple of exception classes, such as (ValueError,)")
+        checked_flag("progress", self.progress)
         _check_callback(self.callback)
 
     @property

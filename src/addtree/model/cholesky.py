@@ -47,9 +47,9 @@ def _cholesky(K: Array, variances: Array) -> Array:
     L, info = dpotrf(K, lower=1, clean=1)
     if info != 0:
         for jitter in (float(np.mean(variances)) or 1.0) * _JITTERS:
-            _log.debug("covariance of %d rows is singular to rounding; adding %.1e to its diagonal", len(K), jitter)
             L, info = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
             if info == 0:
+                _log.debug("covariance of %d rows is singular to rounding; added %.1e to its diagonal", len(K), jitter)
                 break
         else:
             raise np.linalg.LinAlgError(f"a covariance matrix of {len(K)} rows has no Cholesky factor")

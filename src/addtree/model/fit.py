@@ -89,7 +89,7 @@ class Objective:
         transform = make_transform(specification, data.y)
         self._s = transform.standardise(data.y)
         # The variance told with each value, on the standardised scale, and the slope of its logarithm by the power.
-        self._told = (transform.slope(data.y) * data.std) ** 2
+        self._told = transform.variance(data.y, data.std)
         self._told_slope = 2.0 * np.sign(self._s) * np.log1p(np.abs(self._s))
         learned = specification.learned_transform
         self.learns_power = learned is not None

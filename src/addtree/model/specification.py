@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,11 +39,7 @@ class Specification:
         check_covariance(self.covariance)
         if self.inference not in INFERENCES:
             raise OptionError(f"inference={self.inference!r} is unknown; use one of {', '.join(map(repr, INFERENCES))}")
-        if self.noise is not None and not (is_number(self.noise) and 0 <= as_float(self.noise) < np.inf):
-            raise OptionError(
-                f"noise={self.noise!r} must be None (learn it), or a standard deviation of zero or more, in the "
-                "objective's units"
-            )
+        check_noise(self.noise)
 
     @property
     def as_published(self) -> bool:
@@ -60,3 +57,12 @@ class Specification:
     def make_kernel(self, encoding: Encoding) -> Kernel:
         """The kernel over the columns of a space."""
         return Kernel(make_terms(encoding, self.covariance), tuple(encoding.n_codes.tolist()))
+
+
+def check_noise(noise: Any, argument: str = "noise") -> None:
+    """Raise an OptionError unless this is a standard deviation, or None."""
+    if noise is not None and not (is_number(noise) and 0 <= as_float(noise) < np.inf):
+        raise OptionError(
+            f"{argument}={noise!r} must be None (learn it), or a standard deviation of zero or more, in the "
+            "objective's units"
+        )

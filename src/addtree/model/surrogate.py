@@ -189,5 +189,4 @@ def _fit_data(kernel: Kernel, data: Observations, settings: FitSettings) -> tupl
 
 def _scaled(transform: Transform, hyper: Hyperparameters, data: Observations) -> tuple[Array, Array]:
     """Values and noise variances on the scale of the model."""
-    told = (transform.slope(data.y) * data.std) ** 2
-    return transform.forward(data.y), hyper.noise + told
+    return transform.forward(data.y), hyper.noise + transform.variance(data.y, data.std)

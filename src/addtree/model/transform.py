@@ -16,6 +16,7 @@ import numpy as np
 from addtree._types import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
+_FARTHEST = 1e15  # More scales than this count as this many: their fourth powers are far from overflow.
 _MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths, unless the settings say otherwise.
 
 # The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median
@@ -116,15 +117,23 @@ class Transform:
         compressed = _compress(y, self.cap, self.width, self.max_excess)
         return np.asarray((0.5 * compressed - 0.5 * self.centre) / (0.5 * self.scale))
 
-    def slope(self, y: Array) -> Array:
-        """dz/dy, by which a small standard error of y becomes one of z."""
+    def variance(self, y: Array, std: Array) -> Array:
+        """The variances of z from small standard errors of y: (dz/dy std)²."""
         s, excess = self.standardise(y), _excess(y, self.cap, self.width, self.max_excess)
-        return np.asarray(np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess) / self.scale)
+        slope = np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.minimum(slope * (std / self.scale), _FARTHEST) ** 2)
 
     def forward(self, y: Array) -> Array:
         """y to z."""
         s = self.standardise(y)
         return s if self.power == 1.0 else yeo_johnson(s, self.power)[0]
+
+    def bound(self, y: float) -> float:
+        """A bound of y as one of z; an infinite one stays as it is."""
+        far = _FARTHEST * self.scale
+        within = np.clip(y, self.centre - far, self.centre + far)
+        return float(self.forward(np.array([within]))[0]) if np.isfinite(y) else y
 
     def inverse(self, z: Array) -> Array:
         """z to y; a z beyond the range of the transform gives its limit."""

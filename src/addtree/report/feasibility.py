@@ -146,14 +146,9 @@ def _constraint_model(
     settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
     kernel, rng = specification.make_kernel(encoding), np.random.default_rng(_SEED)
     surrogate = Surrogate.fit(specification, kernel, data, settings=settings, rng=rng)
-    low, high = (_scaled(surrogate, bound) for bound in constraint.signed_bounds)
+    low, high = (surrogate.transform.bound(bound) for bound in constraint.signed_bounds)
     criterion = Single(surrogate.posterior, log_feasibility(low, high))
     return lambda X: np.exp(criterion.values(X))
-
-
-def _scaled(surrogate: Surrogate, bound: float) -> float:
-    """A bound on the scale of a model."""
-    return float(surrogate.transform.forward(np.array([bound]))[0]) if np.isfinite(bound) else bound
 
 
 def _is_complete(space: Space, trial: Record) -> bool:

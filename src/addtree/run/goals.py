@@ -14,6 +14,7 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.errors import OptionError, TrialError
+from addtree.model.specification import check_noise
 from addtree.support.numbers import as_float, is_finite, is_flag, is_number, read_number
 
 VALUE = "value"
@@ -137,6 +138,8 @@ class Goals:
         unknown = [name for name in noise if name not in self.names]
         if unknown:
             raise OptionError(f"noise={noise!r}: {unknown[0]!r} is not one of {_listed(self.names)}")
+        for name, std in noise.items():
+            check_noise(std, f"noise[{name!r}]")
         return {name: std for name, std in noise.items() if std is not None}
 
     def _read_reference(self, point: Any) -> dict[str, float] | None:
@@ -165,7 +168,7 @@ class Goals:
         missing = [name for name in self.names if name not in told]
         if missing:
             raise TrialError(f"value {told!r} lacks {missing[0]!r}; tell a number for each of {_listed(self.names)}")
-        return {name: checked_value(told[name]) for name in self.names}
+        return {name: checked_value(told[name], f" of {name!r}") for name in self.names}
 
     def read_stds(self, std: Any) -> dict[str, float]:
         """The standard errors told, by name, or a TrialError."""
@@ -176,9 +179,10 @@ class Goals:
                 raise TrialError(
                     f"std={std!r} is not a dict; give a dict with a standard error for some of {_listed(self.names)}"
                 )
-            std = {self.names[0]: std}
+            return {} if (error := checked_std(std)) is None else {self.names[0]: error}
         self._check_names("std", std)
-        return {name: error for name, given in std.items() if (error := checked_std(given)) is not None}
+        found = {name: checked_std(error, f"std[{name!r}]") for name, error in std.items()}
+        return {name: error for name, error in found.items() if error is not None}
 
     def _check_names(self, what: str, told: Mapping[str, Any]) -> None:
         unknown = [name for name in told if name not in self.names]
@@ -255,12 +259,12 @@ def checked_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def checked_value(value: Any) -> float:
+def checked_value(value: Any, owner: str = "") -> float:
     """The value as a float, or a TrialError if it is not a number."""
     number = read_number(value)
     if number is None:
         raise TrialError(
-            f"value {value!r} is not a number; tell a float, or failed=True where the evaluation gave none"
+            f"value {value!r}{owner} is not a number; tell a float, or failed=True where the evaluation gave none"
         )
     return number
 
@@ -275,13 +279,13 @@ def checked_cost(cost: Any) -> float | None:
     return number
 
 
-def checked_std(std: Any) -> float | None:
+def checked_std(std: Any, argument: str = "std") -> float | None:
     """The standard error of a value as a float, or a TrialError if it cannot be one."""
     if std is None:
         return None
     number = read_number(std)
     if number is None or not 0.0 <= number < math.inf:
         raise TrialError(
-            f"std={std!r} must be the standard error of the value, a finite number of zero or more, or None"
+            f"{argument}={std!r} must be the standard error of the value, a finite number of zero or more, or None"
         )
     return number

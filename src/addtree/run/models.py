@@ -56,15 +56,16 @@ class Models:
         """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""
         n = len(goals.objectives)
         objectives, constraints = self.values[:n], self.values[n:]
-        bounds = (c.signed_bounds for c in goals.constraints)
+        bounds, transforms = (c.signed_bounds for c in goals.constraints), (s.transform for s in constraints)
         reference = None
         if goals.reference is not None:
             losses = goals.losses(goals.reference)
-            reference = np.array([_scaled(s, loss) for s, loss in zip(objectives, losses.tolist(), strict=True)])
+            pairs = zip(objectives, losses.tolist(), strict=True)
+            reference = np.array([surrogate.transform.bound(loss) for surrogate, loss in pairs])
         return Posteriors(
             tuple(surrogate.posterior for surrogate in objectives),
             tuple(surrogate.posterior for surrogate in constraints),
-            tuple((_scaled(s, low), _scaled(s, high)) for s, (low, high) in zip(constraints, bounds, strict=True)),
+            tuple((t.bound(low), t.bound(high)) for t, (low, high) in zip(transforms, bounds, strict=True)),
             reference,
             pending,
         )
@@ -72,11 +73,6 @@ class Models:
     def to_dict(self) -> list[dict[str, Any]]:
         """What was learned, for JSON."""
         return [surrogate.to_dict() for surrogate in self.values]
-
-
-def _scaled(surrogate: Surrogate, value: float) -> float:
-    """A value on the scale of its model."""
-    return float(surrogate.transform.forward(np.array([value]))[0]) if np.isfinite(value) else value
 
 
 @dataclass(frozen=True)

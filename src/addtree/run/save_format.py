@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from addtree.errors import SaveFileError
+from addtree.errors import OptionError, SaveFileError
 from addtree.run import save_schema
 from addtree.run.goals import VALUE
 from addtree.space.space import Space
@@ -88,6 +88,7 @@ _UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write a state, whole or not at all."""
+    _check_path(path)
     text = json.dumps({"format": FORMAT, "version": VERSION, **state}, indent=1)
     if _is_too_large(text.encode()):
         raise SaveFileError(
@@ -103,8 +104,8 @@ def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The state in a file, checked and upgraded to the present version, or a SaveFileError."""
-    name = os.fspath(path)
-    content = _content(path)
+    _check_path(path)
+    name, content = os.fspath(path), _content(path)
     with refusing_damage(path):
         state = json.loads(content.decode("utf-8"), object_pairs_hook=_object)
     if not isinstance(state, dict) or state.get("format") != FORMAT:
@@ -122,6 +123,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     with refusing_damage(path):
         save_schema.check(state)
     return dict(state)
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, (str, os.PathLike)):
+        raise OptionError(f"path={path!r} must be the path of a file, such as 'run.json'")
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:

@@ -5,10 +5,12 @@ spaces   scikit-learn's dict or list of dicts as a Space
 search   `AddTreeSearchCV`
 """
 
+from addtree.errors import DependencyError
+
 try:
     import sklearn as _sklearn  # noqa: F401
 except ImportError as error:
-    raise ImportError("addtree.sklearn needs scikit-learn; pip install 'addtree[sklearn]'") from error
+    raise DependencyError("addtree.sklearn needs scikit-learn; pip install 'addtree[sklearn]'") from error
 
 from addtree.sklearn.search import AddTreeSearchCV
 

@@ -92,6 +92,8 @@ def _read_dict(entry: Mapping[str, Any], names: dict[tuple[str, Hashable], str])
 
 
 def _read_named(name: Any, values: Any) -> ParameterDomain:
+    if not isinstance(name, str):
+        raise SpaceError(f"a parameter's name must be a string, got {name!r}; give one that set_params takes")
     try:
         return read_domain(values)
     except SpaceError as error:

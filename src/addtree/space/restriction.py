@@ -19,6 +19,7 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import ConfigError, OptionError
 from addtree.space.encoding import Encoding
+from addtree.space.rules import AnyRule
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
 _DRAWS = 64  # Random rows among which a row that satisfies all rules is looked for.
@@ -187,10 +188,10 @@ class Restriction:
             found = found[self.agrees(found)]
         if not len(found):
             given = ", ".join(f"{name!r} = {value!r}" for name, value in self.values.items())
-            rules = [rule for rule, _ in encoding.feasibility.rules if not self.values.keys().isdisjoint(rule.names)]
+            rules = ", ".join(repr(str(rule)) for rule in _rules_on(self.values, encoding.feasibility.rules))
             raise ConfigError(
-                f"no valid configuration with {given} was found; the rules on them are "
-                f"{', '.join(repr(str(rule)) for rule in rules)}: change a value, or leave it out"
+                f"no valid configuration with {given} was found; the rules on them are {rules}: change a value, or "
+                "leave it out"
             )
         return np.asarray(found[0])
 
@@ -267,6 +268,14 @@ def _checked_values(encoding: Encoding, partial: Any) -> dict[str, Any]:
         except ConfigError as error:
             raise ConfigError(f"parameter {name!r}: {error}") from None
     return values
+
+
+def _rules_on(given: Collection[str], rules: Sequence[tuple[AnyRule, int]]) -> list[AnyRule]:
+    """The rules that mention one of these parameters, or a parameter that such a rule mentions, and so on."""
+    names = set(given)
+    for _ in rules:  # each round reaches at least one further rule, or none is left to reach
+        names.update(*(rule.names for rule, _ in rules if not names.isdisjoint(rule.names)))
+    return [rule for rule, _ in rules if not names.isdisjoint(rule.names)]
 
 
 def _cells_of(encoding: Encoding, column: int, codes: Array) -> Index:
