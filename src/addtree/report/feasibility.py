@@ -15,7 +15,6 @@ import numpy as np
 
 from addtree._types import Array, Mask
 from addtree.errors import ConfigError
-from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.success import SuccessModel
@@ -23,7 +22,7 @@ from addtree.model.surrogate import Surrogate
 from addtree.report.axes import Axis, make_axis
 from addtree.report.failures import FailureRule, separating_rule
 from addtree.report.format import number
-from addtree.report.model import Limits
+from addtree.report.model import Limits, fit_surrogate
 from addtree.report.records import Record, standard_errors, with_value
 from addtree.report.sampling import evenly_spaced, move_to
 from addtree.run.goals import Constraint, Goals
@@ -142,10 +141,7 @@ def _constraint_model(
         return None
     y = constraint.sign * np.clip(values, -MAX_SIZE, MAX_SIZE)
     data = Observations(encoding.encode([trial.config for trial in own]), y, standard_errors(own))
-    specification = Specification(noise=noise)
-    settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
-    kernel, rng = specification.make_kernel(encoding), np.random.default_rng(_SEED)
-    surrogate = Surrogate.fit(specification, kernel, data, settings=settings, rng=rng)
+    surrogate = fit_surrogate(encoding, data, Specification(noise=noise), limits, np.random.default_rng(_SEED))
     low, high = (_scaled(surrogate, bound) for bound in constraint.signed_bounds)
     criterion = Single(surrogate.posterior, log_feasibility(low, high))
     return lambda X: np.exp(criterion.values(X))
