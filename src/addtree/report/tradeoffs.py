@@ -52,11 +52,10 @@ def _front(report: Report, front: Front, counts: Sequence[tuple[str, str]], embe
         " a trial to see its configuration, and click on it to keep the configuration below the picture."
     )
     drawn = front_plots.pairs(report.goals.objectives)
-    cards = [
-        card(f"{x.name} and {y.name}", "", embed(front_plots.front(report, (x, y)))) if len(drawn) > 1 else ""
-        for x, y in drawn
-    ]
-    plot = grid(cards, 2) if len(drawn) > 1 else embed(front_plots.front(report))
+    if len(drawn) == 1:
+        plot = embed(front_plots.front(report))
+    else:
+        plot = grid((card(f"{x.name} and {y.name}", "", embed(front_plots.front(report, (x, y)))) for x, y in drawn), 2)
     return (
         f'{head}{caption(words)}{plot}<div id="picked" class="picked" aria-live="polite"></div>{_rows(report, front)}'
     )

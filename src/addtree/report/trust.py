@@ -110,7 +110,7 @@ def cross_validate(
     fold = _folds(space.encoding.keys(space.encoding.encode(configs)))
     for k in range(int(fold.max()) + 1):
         inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        gp = fit([trial for trial, k_of in zip(trials, fold, strict=True) if k_of != k], y[outside])
+        gp = fit([trials[i] for i in outside.tolist()], y[outside])
         mean[inside], std[inside] = gp.predict([configs[i] for i in inside], observed=True)
     return _summarise([trial.id for trial in trials], y, mean, np.hypot(std, standard_errors(trials)))
 
