@@ -18,15 +18,7 @@ from addtree.report.bars import LABEL_WIDTH, add_share_bars, horizontal, rounded
 from addtree.report.feasibility import OptionProbability, ProbabilityMap
 from addtree.report.format import label, number, value
 from addtree.report.front import ChoiceFronts
-from addtree.report.plots import (
-    BETTER,
-    COLOURS,
-    NEUTRAL,
-    WORSE,
-    is_log_scale,
-    label_axis,
-    positions,
-)
+from addtree.report.plots import BETTER, COLOURS, NEUTRAL, WORSE, is_log_scale, label_axis
 from addtree.report.records import Record
 from addtree.report.summary import Report
 from addtree.run.goals import Objective
@@ -253,8 +245,8 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
     figure = go.Figure()
     figure.add_heatmap(
         z=[rounded(row) for row in shown.mean.T],
-        x=positions(shown.a),
-        y=positions(b),
+        x=shown.a.positions,
+        y=b.positions,
         zmin=0.0,
         zmax=1.0,
         colorscale=_PROBABILITY_SCALE,
@@ -264,8 +256,8 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
     for good, symbol, colour in ((True, "circle", _KEPT), (False, "x", _VIOLATED)):
         points = [point for point in shown.points if point[2] == good]
         figure.add_scatter(
-            x=[_place(shown.a, point[0]) for point in points],
-            y=[_place(b, point[1]) for point in points],
+            x=[shown.a.position(point[0]) for point in points],
+            y=[b.position(point[1]) for point in points],
             mode="markers",
             marker={"symbol": symbol, "color": colour, "size": 6, "line": {"width": 1, "color": _KEPT}},
             hoverinfo="skip",
@@ -277,14 +269,14 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
 def _curve(shown: ProbabilityMap) -> go.Figure:
     figure = go.Figure()
     figure.add_scatter(
-        x=positions(shown.a),
+        x=shown.a.positions,
         y=rounded(shown.mean),
         mode="lines+markers",
         line={"color": BETTER, "width": 2.5},
         hovertemplate="%{y:.0%}<extra></extra>",
     )
     for good, symbol, colour in ((True, "circle", BETTER), (False, "x", WORSE)):
-        places = [_place(shown.a, point[0]) for point in shown.points if point[2] == good]
+        places = [shown.a.position(point[0]) for point in shown.points if point[2] == good]
         figure.add_scatter(
             x=places,
             y=[float(good)] * len(places),
@@ -294,11 +286,6 @@ def _curve(shown: ProbabilityMap) -> go.Figure:
         )
     figure.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
     return figure
-
-
-def _place(axis: Axis, at: Any) -> Any:
-    """Where a value lies on an axis of a figure."""
-    return at if axis.is_number else [repr(v) for v in axis.values].index(repr(at))
 
 
 def option_probabilities(options: Sequence[OptionProbability]) -> go.Figure:

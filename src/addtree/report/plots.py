@@ -160,23 +160,20 @@ def _line(curve: Curve) -> go.Figure:
 
 
 def _category_bars(curve: Curve) -> go.Figure:
-    figure, values = go.Figure(), curve.axis.values
-    names = [label(v, _CATEGORY_WIDTH) for v in values]
+    figure, axis = go.Figure(), curve.axis
+    names = [label(v, _CATEGORY_WIDTH) for v in axis.values]
     figure.add_bar(
-        x=list(range(len(names))),
+        x=axis.positions,
         y=rounded(curve.mean),
         error_y={"type": "data", "array": rounded(curve.margin), "color": NEUTRAL, "thickness": 1.5},
         marker={"color": COLOURS[4], "opacity": 0.6},
         hovertext=_intervals(names, curve),
         hoverinfo="text",
     )
-    position = {repr(v): i for i, v in enumerate(values)}  # by repr, because True == 1
-    points = curve.partial_residuals
-    jitter = np.linspace(-0.2, 0.2, max(len(points), 1))
-    _add_partial_residuals(
-        figure, curve, [position[repr(p.value)] + shift for p, shift in zip(points, jitter, strict=False)]
-    )
-    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names)
+    jitter = np.linspace(-0.2, 0.2, len(curve.partial_residuals)).tolist()
+    residuals = zip(curve.partial_residuals, jitter, strict=True)
+    _add_partial_residuals(figure, curve, [axis.position(point.value) + shift for point, shift in residuals])
+    figure.update_xaxes(tickvals=axis.positions, ticktext=names)
     return figure
 
 
@@ -201,8 +198,8 @@ def interaction(pair: Interaction) -> go.Figure:
     figure = go.Figure()
     figure.add_heatmap(
         z=[rounded(row) for row in pair.mean.T],
-        x=positions(pair.a),
-        y=positions(pair.b),
+        x=pair.a.positions,
+        y=pair.b.positions,
         colorscale="RdBu",
         reversescale=True,
         zmid=0.0,
@@ -221,12 +218,7 @@ def label_axis(update: Any, axis: Axis) -> None:
     if axis.is_number:
         _set_scale(update, axis)
     else:
-        update(tickvals=positions(axis), ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
-
-
-def positions(axis: Axis) -> list[Any]:
-    """The positions of an axis in a figure; categories are numbered."""
-    return list(axis.values) if axis.is_number else list(range(len(axis.values)))
+        update(tickvals=axis.positions, ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
 
 
 def _has_own_ticks(axis: Axis) -> bool:
