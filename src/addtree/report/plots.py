@@ -21,6 +21,7 @@ from addtree.report.effects import Curve, Interaction
 from addtree.report.format import label, number, plural, value
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
+from addtree.report.records import Record
 from addtree.report.summary import Explanation, Report
 from addtree.report.trust import CrossValidation
 
@@ -76,11 +77,9 @@ def progress(report: Report) -> go.Figure:
 
 
 def _add_trials(figure: go.Figure, report: Report) -> None:
-    done = [(t, branch) for t, branch in zip(report.trials, report.branches, strict=True) if t.state == "done"]
-    for k, branch in enumerate(dict.fromkeys(branch for _, branch in done)):
-        trials = [t for t, other in done if other == branch]
+    for branch, (colour, trials) in coloured_branches(report).items():
         kept = [report.is_feasible(t) for t in trials]
-        marker: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75}
+        marker: dict[str, Any] = {"color": colour, "size": 7, "opacity": 0.75}
         if not all(kept):
             marker["symbol"] = ["circle" if ok else "circle-open" for ok in kept]
         figure.add_scatter(
@@ -95,6 +94,15 @@ def _add_trials(figure: go.Figure, report: Report) -> None:
             ],
             hoverinfo="text",
         )
+
+
+def coloured_branches(report: Report) -> dict[str, tuple[str, list[Record]]]:
+    """The colour of each branch, and its trials that are done."""
+    done: dict[str, list[Record]] = {}
+    for trial, branch in zip(report.trials, report.branches, strict=True):
+        if trial.state == "done":
+            done.setdefault(branch, []).append(trial)
+    return {branch: (COLOURS[k % len(COLOURS)], trials) for k, (branch, trials) in enumerate(done.items())}
 
 
 def _add_best_so_far(figure: go.Figure, report: Report) -> None:
