@@ -167,8 +167,7 @@ def _transforms(observed: Observed, search: OptimumSearch) -> list[TransformSett
     if search.transform is None or search.spread is None:
         return [search.transform]
     encoding, y = observed.encoding, observed.y
-    leaves = _leaves(encoding)
-    inside = [y[encoding.inside(observed.X, leaf)] for leaf in leaves]
+    inside = [y[encoding.inside(observed.X, leaf)] for leaf in _leaves(encoding)]
     largest = max(float(np.median(own) - np.min(own)) for own in inside if len(own))
     return [search.transform, replace(search.transform, least_spread=search.spread * largest)]
 
@@ -259,14 +258,14 @@ def _summarise(
     encoding: Encoding, name: str, best: Array, X: Array, values: Array, failed: Array, maximize: bool
 ) -> ChoiceOptima:
     """The options of one choice; `best` is S x N, in the units of y and in the direction of the user."""
-    space, column = encoding.space, encoding.index[name]
-    labels = _labels(space, name)
+    space, column, domain = encoding.space, encoding.index[name], encoding.variables[name]
+    assert isinstance(domain, Choice)
     opened = [children for node in encoding.node_choices for j, children in node if j == column]
-    nodes = [[children[o] for children in opened] for o in range(len(labels))]  # per option, what it opens
+    nodes = [[children[o] for children in opened] for o in range(len(domain.labels))]  # per option, what it opens
     reach = np.array([best[:, own].max(axis=1) if maximize else best[:, own].min(axis=1) for own in nodes])
     winner = np.argmax(reach if maximize else -reach, axis=0)
     options = []
-    for o, label in enumerate(labels):
+    for o, label in enumerate(domain.labels):
         seen = values[X[:, column] == o]
         low, median, high = np.quantile(reach[o], (0.1, 0.5, 0.9)).tolist()
         options.append(
@@ -285,9 +284,3 @@ def _summarise(
     always = () in space.conditions[name]
     condition = "" if always else condition_text(space.conditions[name], space.variables)
     return ChoiceOptima(name, condition, tuple(options), best.shape[0])
-
-
-def _labels(space: Space, choice: str) -> tuple[Any, ...]:
-    domain = space.variables[choice]
-    assert isinstance(domain, Choice)
-    return domain.labels
