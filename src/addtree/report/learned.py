@@ -163,9 +163,9 @@ def _curve_caption(curve: Curve, what: str) -> str:
 def _interactions(models: Mapping[str, Learned], embed: Embed) -> str:
     cards = []
     for key, learned in models.items():
-        of = "" if len(models) == 1 else f"{key}: "
+        prefix = "" if len(models) == 1 else f"{key}: "
         for pair in learned.interactions:
-            words = f"{of}their interaction explains {pair.share:.1%} of the variance"
+            words = f"{prefix}their interaction explains {pair.share:.1%} of the variance"
             cards.append(card(f"{pair.a.name} × {pair.b.name}", words, embed(plots.interaction(pair))))
     if not cards:
         found = "The model found none that explains" if len(models) == 1 else "The models found none that explain"
