@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage
@@ -115,8 +114,9 @@ def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
 
 def _open(storage: BaseStorage, job: Job, task: Task, goals: Goals, history: Sequence[EarlierTask]) -> optuna.Study:
     """Open the study of a job."""
-    options: dict[str, Any] = {"initial": task.initial, "cost_aware": task.cost_aware}
-    study = open_study(storage, job.study, task.space, seed=job.seed, goals=goals, **options)
+    study = open_study(
+        storage, job.study, task.space, seed=job.seed, goals=goals, initial=task.initial, cost_aware=task.cost_aware
+    )
     set_pruner(study, job.pruner)
     if history:
         learn_from(study, history)
