@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,10 +18,8 @@ from addtree.study.goals import with_options
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at
 from addtree.study.studies import check_study, find_study, load_study, open_study, space_of, study_names
-from addtree.study.task import about_unread, load_space, suggest_config
+from addtree.study.task import load_space, suggest_config, warn_of_unread
 from addtree.study.tickets import withdraw
-
-_log = logging.getLogger(__name__)
 
 
 def suggest(
@@ -54,8 +51,7 @@ def suggest(
     file = load_space(space)
     goals = with_options(file.goals, maximize=maximize, noise=noise)
     check_study(study, file.space, seed=seed, goals=goals)  # what is wrong must not create a storage
-    if unread := [name for name in file.unread if name != "seed" or seed is None]:
-        _log.warning("%s", about_unread(space, unread))
+    warn_of_unread(space, [name for name in file.unread if name != "seed" or seed is None])
     with storage_at(storage, "create") as opened:
         loaded = open_study(
             opened, study, file.space, seed=seed, goals=goals, initial=file.initial, cost_aware=file.cost_aware

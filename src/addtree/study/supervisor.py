@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -25,13 +24,12 @@ from addtree.study.history import learn_from, read_task
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, check_study, open_study, progress, progress_of
-from addtree.study.task import Task, about_unread, load_task
+from addtree.study.task import Task, load_task, warn_of_unread
 from addtree.study.tickets import ERROR, release_abandoned
 from addtree.study.worker import work
 from addtree.support.interrupts import Interrupt, interrupt_on
 from addtree.support.processes import one_thread_each
 
-_log = logging.getLogger(__name__)
 _MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
 _POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes
 _MAX_STARTS = 10  # processes started per worker; more deaths than that are not an accident
@@ -101,8 +99,7 @@ def _warn_of_unread(job: Job, task: Task) -> None:
     """Log which options in the file are not read, except for those that the job has from elsewhere."""
     given = {"seed": job.seed is not None, "timeout": job.timeout is not None, "n_jobs": job.workers > 1}
     given["history"] = len(job.history) > 0
-    if unread := [name for name in task.unread if not given.get(name)]:
-        _log.warning("%s", about_unread(job.file, unread))
+    warn_of_unread(job.file, [name for name in task.unread if not given.get(name)])
 
 
 def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
