@@ -98,18 +98,17 @@ def tell(
 ) -> None:
     """Report the value of a suggested configuration, or of one from elsewhere."""
     words, told = (words or [], None) if failed else _split_values(words or [])
-    names = [*([] if config is not None else ["TRIAL"]), *([] if failed or told else ["VALUE"])]
+    names = ["TRIAL"] * (config is None) + ["VALUE"] * (not failed and not told)
     study, given = _split(words, names)
-    trial = None if config is not None else _parse_id(given.get("TRIAL", ""), names)
-    value = told or (None if failed else _parse_value(given.get("VALUE", "")))
+    trial = _parse_id(given["TRIAL"], names) if config is None else None
+    value = told or (None if failed else _parse_value(given["VALUE"]))
     result = Result(value, checked_std(std))
-    values = None if config is None else _parse_config(config)
+    params = {} if config is None else _parse_config(config)
     with storage_at(storage, "write") as opened:
         loaded = find_study(opened, study)
-        if values is not None:
-            add_trial(loaded, values, result)
+        if trial is None:
+            add_trial(loaded, params, result)
         else:
-            assert trial is not None
             tell_trial(loaded, trial, result)
 
 
