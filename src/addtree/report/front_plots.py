@@ -173,9 +173,7 @@ def _described(report: Report, trial: Record) -> str:
 def _add_attained(
     figure: go.Figure, trials: Sequence[Record], pair: tuple[Objective, Objective], *, colour: str, name: str
 ) -> None:
-    """The boundary of what trials dominate. Up to the next point it keeps the y of the point before it if x is to be
-    small, and has that of the next one already if x is to be large.
-    """
+    """The boundary of what trials dominate: steps with the y of their left end, or right end if x is maximised."""
     x, y = pair
     ordered = sorted(trials, key=lambda t: (t.values[x.name], t.values[y.name]))
     figure.add_scatter(

@@ -139,7 +139,7 @@ def _summarise(ids: Sequence[int], y: Array, mean: Array, std: Array) -> CrossVa
 
 
 def rank_correlation(a: Array, b: Array) -> float:
-    """Spearman's rank correlation; 0 if either is constant. To import that of SciPy takes about a second."""
+    """Spearman's rank correlation; 0 if either is constant. Importing that of SciPy takes about a second."""
     if np.all(a == a[0]) or np.all(b == b[0]):
         return 0.0
     return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
