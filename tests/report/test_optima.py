@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 import addtree as at
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
 from addtree.report import Limits, Record
-from addtree.report.optima import ChoiceOptima, OptimumSearch, best_values, choice_optima, fit_surrogate
+from addtree.report.model import fit_surrogate
+from addtree.report.optima import ChoiceOptima, OptimumSearch, best_values, choice_optima
 from addtree.search.candidates import Observed
 from addtree.search.pathwise import SamplePaths
 from tests.report.cases import evaluated, smooth
@@ -169,7 +172,8 @@ def minima(
     encoding, trials = space.encoding, evaluated(space, function, 12)
     X, y = encoding.encode([trial.config for trial in trials]), np.array([trial.value for trial in trials])
     observed = Observed(encoding, X, y, set())
-    surrogate = fit_surrogate(observed, Limits(), search, np.random.default_rng(0))
+    specification = Specification(transform=search.transform)
+    surrogate = fit_surrogate(encoding, Observations.exact(X, y), specification, Limits(), np.random.default_rng(0))
     found = best_values([surrogate], observed, search, np.random.default_rng(1))
     paths = SamplePaths(surrogate.posterior, search.draws, np.random.default_rng(1), freedom=search.freedom)
     draws = paths.values(surrogate.kernel.rows(rows))
@@ -206,7 +210,9 @@ def test_draws_are_divided_among_models() -> None:
     encoding, trials = TWO.encoding, evaluated(TWO, smooth, 12)
     X, y = encoding.encode([trial.config for trial in trials]), np.array([trial.value for trial in trials])
     observed, rng = Observed(encoding, X, y, set()), np.random.default_rng(0)
-    models = [fit_surrogate(Observed(encoding, X, c + y, set()), Limits(), SEARCH, rng) for c in (0.0, 10.0)]
+    specification = Specification(transform=SEARCH.transform)
+    data = [Observations.exact(X, c + y) for c in (0.0, 10.0)]
+    models = [fit_surrogate(encoding, part, specification, Limits(), rng) for part in data]
     best = best_values(models, observed, replace(SEARCH, draws=9), rng)
     assert best.shape == (9, 3)
     assert np.array_equal(best[:, 0] > 5.0, np.arange(9) >= 5)

@@ -10,6 +10,7 @@ import pytest
 
 import addtree as at
 from addtree.report.records import Record, encode_records, make_records, with_value
+from addtree.run.goals import Goals
 from addtree.space.encoding import Encoding
 
 SPACE = at.Space(x=at.Real(0, 1), m=at.Choice(a=at.Space(k=at.Integer(0, 4)), b=at.Space()))
@@ -21,7 +22,7 @@ def test_mappings_trials_and_records_are_the_same() -> None:
     optimizer = at.Optimizer(SPACE, seed=0)
     told = optimizer.tell(config, 1.5)
     for trial in ({"config": config, "value": 1.5}, Record(0, config, "done", 1.5), expected, told):
-        assert make_records(SPACE, [trial]) == (expected,)
+        assert make_records(SPACE, [trial], Goals()) == (expected,)
 
 
 def test_trials_with_several_values() -> None:
@@ -41,7 +42,7 @@ def test_trials_with_several_values() -> None:
 
 
 def test_what_is_missing_is_filled_in() -> None:
-    pending, failed = make_records(SPACE, [{"config": {"x": 0.5}, "state": "pending"}, {"config": {"m": "a"}}])
+    pending, failed = make_records(SPACE, [{"config": {"x": 0.5}, "state": "pending"}, {"config": {"m": "a"}}], Goals())
     assert (pending.id, pending.state) == (0, "pending")
     assert (failed.id, failed.state, failed.value) == (1, "failed", None)
 
@@ -57,7 +58,7 @@ def test_what_is_missing_is_filled_in() -> None:
 )
 def test_invalid_trials_are_refused(trial: dict[str, Any], message: str) -> None:
     with pytest.raises(at.AddTreeError, match=message):
-        make_records(SPACE, [trial])
+        make_records(SPACE, [trial], Goals())
 
 
 def test_incomplete_configurations_are_encoded_as_far_as_they_go() -> None:

@@ -19,7 +19,7 @@ import pytest
 from addtree import Categorical, Choice, Integer, Real, Space, minimize
 from addtree.errors import ObjectiveError, TaskError
 from addtree.run.goals import Goals
-from addtree.study.task import SpaceFile, Task, about_unread, load_space, load_task, suggest_config
+from addtree.study.task import SpaceFile, Task, load_space, load_task, suggest_config, warn_of_unread
 
 SPACE = Space(
     x=Real(1e-3, 1, log=True),
@@ -99,14 +99,17 @@ def test_a_file_declares_objectives_and_constraints(tmp_path: Path) -> None:
             load_task(file)
 
 
-def test_a_file_sets_each_option_of_minimize_or_is_told_that_it_does_not(tmp_path: Path) -> None:
+def test_a_file_sets_each_option_of_minimize_or_is_told_that_it_does_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     text = "import addtree as at\nspace = at.Space(x=at.Real(0, 1))\ndef objective(config): return 0.0\n"
     options = set(inspect.signature(minimize).parameters) - {"objective", "space"}
     read = {"maximize", "objectives", "constraints", "noise", "reference_point", "cost_aware", "initial"}
     file = tmp_path / "task_with_options.py"
     file.write_text(text + "".join(f"{name} = 0\n" for name in sorted(options - read)))
     assert set(load_task(file).unread) == options - read
-    assert about_unread(file, load_task(file).unread)
+    warn_of_unread(file, load_task(file).unread)
+    assert all(f"`{name}` (" in caplog.text for name in options - read)
     file.write_text(text + "maximize, cost_aware, initial, noise = True, True, [{'x': 0.5}], 0.1\n")
     for found in (load_task(file), load_space(file)):
         assert found.goals == Goals.read(None, None, maximize=True, noise=0.1)

@@ -104,8 +104,7 @@ def main() -> None:
     """Run the command line; an error becomes one line on stderr and an exit code."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("addtree").setLevel(logging.ERROR)
-    for layer in ("addtree.study", "addtree.cli"):  # These tell the user what a command leaves out.
-        logging.getLogger(layer).setLevel(logging.WARNING)
+    logging.getLogger("addtree.study").setLevel(logging.WARNING)  # tells the user what a command leaves out
     if sys.stdout is None:  # It was closed. Writing must fail, and no file of the storage may take its place.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     codecs.register_error(_PLAIN, _plain)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,10 +18,8 @@ from addtree.study.goals import with_options
 from addtree.study.manual import Result, add_trial, forget_trial, tell_trial
 from addtree.study.storage import storage_at
 from addtree.study.studies import check_study, find_study, load_study, open_study, space_of, study_names
-from addtree.study.task import about_unread, load_space, suggest_config
+from addtree.study.task import load_space, suggest_config, warn_of_unread
 from addtree.study.tickets import withdraw
-
-_log = logging.getLogger(__name__)
 
 
 def suggest(
@@ -42,39 +39,44 @@ def suggest(
     maximize: Maximize = False,
 ) -> None:
     """Print a configuration to try and its id, as one line of JSON; report its value with `addtree tell`."""
-    file = None if space is None else load_space(space)
-    if file is None and (seed is not None or maximize):
-        option = "--maximize" if seed is None else f"--seed {seed}"
-        raise OptionError(f"{option} is for a new study; give --space FILE as well, or leave it out")
-    options: dict[str, Any] = {}
-    if space is not None and file is not None:
-        options = {"seed": seed, "goals": with_options(file.goals, maximize=maximize, noise=noise)}
-        check_study(study, file.space, **options)  # what is wrong must not create a storage
-        if unread := [name for name in file.unread if name != "seed" or seed is None]:
-            _log.warning("%s", about_unread(space, unread))
-    with storage_at(storage, "write" if file is None else "create") as opened:
-        if file is None:
+    if space is None:
+        if seed is not None or maximize:
+            option = "--maximize" if seed is None else f"--seed {seed}"
+            raise OptionError(f"{option} is for a new study; give --space FILE as well, or leave it out")
+        with storage_at(storage, "write") as opened:
             if study not in study_names(opened):
                 raise StudyError(f"there is no study {study!r}; create it with --space FILE, or see `addtree status`")
-            loaded = load_study(opened, study, noise=noise)
-        else:
-            options |= {"initial": file.initial, "cost_aware": file.cost_aware}
-            loaded = open_study(opened, study, file.space, **options)
-        declared = space_of(loaded)
-        if declared is None:
-            raise StudyError(f"study {study!r} has no declared space to suggest from; create one with --space FILE")
-        trials: list[optuna.Trial] = []
-        suggested: list[dict[str, Any]] = []
-        try:
-            for _ in range(number):
-                trials.append(optuna.Trial(loaded, opened.create_new_trial(loaded._study_id)))
-                suggested.append({"id": trials[-1].number, "config": suggest_config(trials[-1], declared)})
-            print(json.dumps(suggested) if as_json else "\n".join(map(json.dumps, suggested)), flush=True)
-        except BaseException:
-            for trial in trials:
-                with contextlib.suppress(Exception):
-                    withdraw(loaded, trial._trial_id)  # nobody learned its id
-            raise
+            _print_suggestions(load_study(opened, study, noise=noise), number, as_json=as_json)
+        return
+    file = load_space(space)
+    goals = with_options(file.goals, maximize=maximize, noise=noise)
+    check_study(study, file.space, seed=seed, goals=goals)  # what is wrong must not create a storage
+    warn_of_unread(space, [name for name in file.unread if name != "seed" or seed is None])
+    with storage_at(storage, "create") as opened:
+        loaded = open_study(
+            opened, study, file.space, seed=seed, goals=goals, initial=file.initial, cost_aware=file.cost_aware
+        )
+        _print_suggestions(loaded, number, as_json=as_json)
+
+
+def _print_suggestions(study: optuna.Study, number: int, *, as_json: bool) -> None:
+    """Ask a study for configurations, and print them with their ids."""
+    space = space_of(study)
+    if space is None:
+        name = study.study_name
+        raise StudyError(f"study {name!r} has no declared space to suggest from; create one with --space FILE")
+    trials: list[optuna.Trial] = []
+    suggested: list[dict[str, Any]] = []
+    try:
+        for _ in range(number):
+            trials.append(optuna.Trial(study, study._storage.create_new_trial(study._study_id)))
+            suggested.append({"id": trials[-1].number, "config": suggest_config(trials[-1], space)})
+        print(json.dumps(suggested) if as_json else "\n".join(map(json.dumps, suggested)), flush=True)
+    except BaseException:
+        for trial in trials:
+            with contextlib.suppress(Exception):
+                withdraw(study, trial._trial_id)  # nobody learned its id
+        raise
 
 
 def tell(
@@ -96,18 +98,17 @@ def tell(
 ) -> None:
     """Report the value of a suggested configuration, or of one from elsewhere."""
     words, told = (words or [], None) if failed else _split_values(words or [])
-    names = [*([] if config is not None else ["TRIAL"]), *([] if failed or told else ["VALUE"])]
+    names = ["TRIAL"] * (config is None) + ["VALUE"] * (not failed and not told)
     study, given = _split(words, names)
-    trial = None if config is not None else _parse_id(given.get("TRIAL", ""), names)
-    value = told or (None if failed else _parse_value(given.get("VALUE", "")))
+    trial = _parse_id(given["TRIAL"], names) if config is None else None
+    value = told or (None if failed else _parse_value(given["VALUE"]))
     result = Result(value, checked_std(std))
-    values = None if config is None else _parse_config(config)
+    params = {} if config is None else _parse_config(config)
     with storage_at(storage, "write") as opened:
         loaded = find_study(opened, study)
-        if values is not None:
-            add_trial(loaded, values, result)
+        if trial is None:
+            add_trial(loaded, params, result)
         else:
-            assert trial is not None
             tell_trial(loaded, trial, result)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -43,8 +42,7 @@ def report(
 
     With --history, it also compares what earlier studies said with what the study found.
     """
-    earlier = earlier_studies(history, history_storage, storage)
-    write_page(output, _build_report(study, storage, noise, earlier))
+    write_page(output, _build_report(study, storage, noise, history, history_storage))
     print(output)
 
 
@@ -56,12 +54,13 @@ def explain(
     history_storage: EarlierStorages = None,
 ) -> None:
     """Print a summary of what the study found and what the model learned."""
-    earlier = earlier_studies(history, history_storage, storage)
-    print(explain_report(_build_report(study, storage, noise, earlier)))
+    print(explain_report(_build_report(study, storage, noise, history, history_storage)))
 
 
-def _build_report(study: str | None, storage: str, noise: float | None, earlier: Sequence[tuple[str, str]]) -> Report:
-    """The report of a study; `earlier` has the storage and the name of each study of its history."""
-    history = [read_task(url, name) for url, name in earlier]
+def _build_report(
+    study: str | None, storage: str, noise: float | None, history: list[str] | None, history_storage: list[str] | None
+) -> Report:
+    """The report of a study, from the options of a command."""
+    earlier = [read_task(url, name) for url, name in earlier_studies(history, history_storage, storage)]
     with storage_at(storage, "read") as opened:
-        return build_study(find_study(opened, study), noise=noise, history=history)
+        return build_study(find_study(opened, study), noise=noise, history=earlier)

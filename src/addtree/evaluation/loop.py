@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from addtree.errors import NoSuccessError, OptionError, TrialError
 from addtree.evaluation.outcome import Catch, Outcome
-from addtree.evaluation.progress import Show, shown
+from addtree.evaluation.progress import Show, n_ended, show_progress
 from addtree.evaluation.workers import Evaluator, InThisProcess, WorkerPool
 from addtree.optimizer import Optimizer
 from addtree.run.goals import checked_flag
@@ -97,7 +97,7 @@ def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
     try:
         with (
             interrupt_on(signal.SIGINT) as interrupt,
-            shown(optimizer, options.n_trials, wanted=options.progress) as show,
+            show_progress(optimizer, options.n_trials, wanted=options.progress) as show,
         ):
             return _Run(optimizer, evaluator, options, show).evaluate_all(interrupt)
     finally:
@@ -115,7 +115,7 @@ class _Run:
     def __init__(self, optimizer: Optimizer, evaluator: Evaluator, options: RunOptions, show: Show) -> None:
         self.optimizer, self.evaluator, self.options, self.show = optimizer, evaluator, options, show
         trials = optimizer.trials
-        self.n_started = sum(trial.state != "pending" for trial in trials)
+        self.n_started = n_ended(optimizer)
         self.again = [trial for trial in trials if trial.state == "pending"]
         self.has_value = any(trial.state == "done" for trial in trials)
         self.causes: list[str | None] = []
@@ -135,8 +135,7 @@ class _Run:
                     self.record(trial, outcome)
                 interrupt.check()
         except KeyboardInterrupt:
-            ended = sum(trial.state != "pending" for trial in self.optimizer.trials)
-            return f"interrupted after {plural(ended, 'trial')}"
+            return f"interrupted after {plural(n_ended(self.optimizer), 'trial')}"
 
     def next_trial(self) -> Trial | None:
         """The trial to start next, or None if the run is to end."""

@@ -15,7 +15,7 @@ Show: TypeAlias = Callable[[Trial], None]
 
 
 @contextmanager
-def shown(optimizer: Optimizer, total: int, *, wanted: bool) -> Iterator[Show]:
+def show_progress(optimizer: Optimizer, total: int, *, wanted: bool) -> Iterator[Show]:
     """Yield a function to call with each trial that has ended; it does nothing unless progress is wanted."""
     if not wanted:
         yield lambda trial: None
@@ -32,15 +32,16 @@ def shown(optimizer: Optimizer, total: int, *, wanted: bool) -> Iterator[Show]:
         rich.progress.TimeElapsedColumn(),
     )
     with rich.progress.Progress(*columns) as bar:
-        task = bar.add_task(_best(optimizer), total=total, completed=_n_ended(optimizer))
+        task = bar.add_task(_best(optimizer), total=total, completed=n_ended(optimizer))
 
         def show(trial: Trial) -> None:
-            bar.update(task, completed=_n_ended(optimizer), description=_best(optimizer))
+            bar.update(task, completed=n_ended(optimizer), description=_best(optimizer))
 
         yield show
 
 
-def _n_ended(optimizer: Optimizer) -> int:
+def n_ended(optimizer: Optimizer) -> int:
+    """The number of trials that are not pending."""
     return sum(trial.state != "pending" for trial in optimizer.trials)
 
 
@@ -59,4 +60,4 @@ def _line(optimizer: Optimizer, trial: Trial, total: int) -> str:
         f"{value:.6g}" if optimizer.goals.is_single else f"{name} {value:.6g}" for name, value in trial.values.items()
     ]
     outcome = ", ".join(told) or f"failed: {trial.error}"
-    return f"{_n_ended(optimizer)}/{total}  trial {trial.id}: {outcome}  {_best(optimizer)}"
+    return f"{n_ended(optimizer)}/{total}  trial {trial.id}: {outcome}  {_best(optimizer)}"

@@ -98,6 +98,16 @@ class _Worker:
     ready: bool = False
     since: float = field(default_factory=time.monotonic)
 
+    @property
+    def is_evaluating(self) -> bool:
+        """Whether the time limit of the trial runs."""
+        return self.trial is not None and self.ready
+
+    @property
+    def age(self) -> float:
+        """The seconds that the trial has run."""
+        return time.monotonic() - self.since
+
 
 class WorkerPool:
     """Evaluates trials in up to `size` processes, and kills those that exceed `time_limit` seconds."""
@@ -149,24 +159,16 @@ class WorkerPool:
             for worker in list(self._workers):
                 if worker.connection in answered:
                     ended += self._read(worker)
-                elif self._is_late(worker):
-                    outcome = failure(f"it took longer than trial_timeout={self._time_limit} s", self._age(worker))
+                elif worker.is_evaluating and self._time_limit is not None and worker.age >= self._time_limit:
+                    outcome = failure(f"it took longer than trial_timeout={self._time_limit} s", worker.age)
                     ended += self._end(worker, outcome)
         return ended
-
-    @staticmethod
-    def _age(worker: _Worker) -> float:
-        return time.monotonic() - worker.since
-
-    def _is_late(self, worker: _Worker) -> bool:
-        is_evaluating = worker.trial is not None and worker.ready
-        return is_evaluating and self._time_limit is not None and self._age(worker) >= self._time_limit
 
     def _seconds_left(self) -> float | None:
         """The seconds until the first trial exceeds its limit; None without a limit."""
         if self._time_limit is None:
             return None
-        ages = [self._age(worker) for worker in self._workers if worker.trial is not None and worker.ready]
+        ages = [worker.age for worker in self._workers if worker.is_evaluating]
         return min(max(0.0, self._time_limit - max(ages)), _LONGEST_WAIT) if ages else None
 
     def _read(self, worker: _Worker) -> list[tuple[Trial, Outcome]]:
@@ -193,7 +195,7 @@ class WorkerPool:
         if not worker.ready:
             raise WorkerError(f"a worker process ended with exit code {code} before it was ready; {_GUARD}")
         how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
-        return self._end(worker, failure(f"the process of the objective {how}", self._age(worker)))
+        return self._end(worker, failure(f"the process of the objective {how}", worker.age))
 
     def _end(self, worker: _Worker, outcome: Outcome) -> list[tuple[Trial, Outcome]]:
         """End a worker; its trial, if it has one, ends with this outcome."""

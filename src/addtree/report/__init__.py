@@ -4,7 +4,7 @@
 pictures for notebooks.
 
     records       trials in one form, whoever ran them
-    model         the model of the trials
+    model         models of the trials
     axes          a parameter or choice as positions that configurations can be moved to
     sampling      configurations that nobody evaluated
     effects       effects of parameters and options under a model

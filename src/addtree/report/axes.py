@@ -40,6 +40,17 @@ class Axis:
         """Whether the values are numbers on a scale."""
         return self.kind == "number"
 
+    @property
+    def positions(self) -> list[Any]:
+        """The positions as numbers in a figure; categories are numbered."""
+        return list(self.values) if self.is_number else list(range(len(self.values)))
+
+    def position(self, value: Any) -> Any:
+        """Where one of the values lies in a figure."""
+        if self.is_number:
+            return value
+        return [repr(v) for v in self.values].index(repr(value))  # by repr, because True == 1
+
 
 def make_axis(encoding: Encoding, name: str, *, positions: int = _POSITIONS) -> Axis:
     """The axis of a parameter or choice, with at most `positions` positions if it is a number.

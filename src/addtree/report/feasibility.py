@@ -15,7 +15,6 @@ import numpy as np
 
 from addtree._types import Array, Mask
 from addtree.errors import ConfigError
-from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.success import SuccessModel
@@ -23,7 +22,7 @@ from addtree.model.surrogate import Surrogate
 from addtree.report.axes import Axis, make_axis
 from addtree.report.failures import FailureRule, separating_rule
 from addtree.report.format import number
-from addtree.report.model import Limits
+from addtree.report.model import Limits, fit_surrogate
 from addtree.report.records import Record, standard_errors, with_value
 from addtree.report.sampling import evenly_spaced, move_to
 from addtree.run.goals import Constraint, Goals
@@ -97,9 +96,9 @@ def bounds_text(constraint: Constraint) -> str:
     >>> bounds_text(Constraint("memory", float("-inf"), 16.0)), bounds_text(Constraint("load", 0.5, 0.9))
     ('memory ≤ 16', '0.5 ≤ load ≤ 0.9')
     """
-    low = f"{number(constraint.low)} ≤ " if np.isfinite(constraint.low) and np.isfinite(constraint.high) else ""
     if not np.isfinite(constraint.high):
         return f"{constraint.name} ≥ {number(constraint.low)}"
+    low = f"{number(constraint.low)} ≤ " if np.isfinite(constraint.low) else ""
     return f"{low}{constraint.name} ≤ {number(constraint.high)}"
 
 
@@ -142,10 +141,7 @@ def _constraint_model(
         return None
     y = constraint.sign * np.clip(values, -MAX_SIZE, MAX_SIZE)
     data = Observations(encoding.encode([trial.config for trial in own]), y, standard_errors(own))
-    specification = Specification(noise=noise)
-    settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
-    kernel, rng = specification.make_kernel(encoding), np.random.default_rng(_SEED)
-    surrogate = Surrogate.fit(specification, kernel, data, settings=settings, rng=rng)
+    surrogate = fit_surrogate(encoding, data, Specification(noise=noise), limits, np.random.default_rng(_SEED))
     low, high = (surrogate.transform.bound(bound) for bound in constraint.signed_bounds)
     criterion = Single(surrogate.posterior, log_feasibility(low, high))
     return lambda X: np.exp(criterion.values(X))
@@ -162,82 +158,63 @@ def _is_complete(space: Space, trial: Record) -> bool:
 def _requirement(
     space: Space, trials: Sequence[Record], good: Mask, constraint: Constraint | None, model: Probability | None
 ) -> Requirement:
+    X = space.encoding.encode([trial.config for trial in trials])
     return Requirement(
         name=None if constraint is None else constraint.name,
         text="success" if constraint is None else bounds_text(constraint),
         good=int(good.sum()),
         tried=len(good),
         rule=separating_rule(space, trials, ~good),
-        options=() if model is None else tuple(_options(space, trials, good, model)),
-        maps=() if model is None else tuple(islice(_maps(space, trials, good, model), _MAX_MAPS)),
+        options=() if model is None else tuple(_options(space, X, good, model)),
+        maps=() if model is None else tuple(islice(_maps(space, trials, X, good, model), _MAX_MAPS)),
     )
 
 
 # ---------------------------------------------------------------------- averages of probabilities
 
 
-def _options(space: Space, trials: Sequence[Record], good: Mask, model: Probability) -> Iterator[OptionProbability]:
-    """The probability in every option of every choice that has several."""
-    encoding = space.encoding
-    X = encoding.encode([trial.config for trial in trials])
+def _options(space: Space, X: Array, good: Mask, model: Probability) -> Iterator[OptionProbability]:
+    """The probability in every option of every choice that has several and was tried."""
     for name, domain in space.variables.items():
         if not isinstance(domain, Choice) or len(domain.labels) < 2:
             continue
-        axis = make_axis(encoding, name)
-        active = np.flatnonzero(~np.isnan(X[:, axis.column]))
-        if not len(active):
+        axis = make_axis(space.encoding, name)
+        if not _active(X, axis).any():
             continue
-        mean = _average(space, model, X[evenly_spaced(active, _BACKGROUND)], [axis])
+        mean = _average(space, model, X, [axis])
         for code, label, probability in zip(axis.codes, domain.labels, mean, strict=True):
             inside = X[:, axis.column] == code
             yield OptionProbability(name, label, int(good[inside].sum()), int(inside.sum()), float(probability))
 
 
-def _maps(space: Space, trials: Sequence[Record], good: Mask, model: Probability) -> Iterator[ProbabilityMap]:
+def _maps(space: Space, trials: Sequence[Record], X: Array, good: Mask, model: Probability) -> Iterator[ProbabilityMap]:
     """Maps of the parameters along which the probability varies most. Each shows at least one that is new.
 
     A parameter is paired with the strongest other one that matters and is active together with it, if there is one.
     """
-    encoding = space.encoding
-    X = encoding.encode([trial.config for trial in trials])
-    names = [name for name in encoding.names if not isinstance(space.variables[name], Choice)]
-    axes = {name: make_axis(encoding, name, positions=_POSITIONS) for name in names}
+    names = [name for name in space.encoding.names if not isinstance(space.variables[name], Choice)]
+    axes = {name: make_axis(space.encoding, name, positions=_POSITIONS) for name in names}
     strength = {name: _variation(space, model, X, axis) for name, axis in axes.items()}
     ranked = [axes[name] for name in sorted(names, key=lambda n: -strength[n]) if strength[name] > _MIN_EFFECT]
     shown: set[str] = set()
     for a in ranked:
         if a.name not in shown:
             b = next((axis for axis in ranked if axis is not a and _active(X, a, axis).any()), None)
-            shown |= {a.name} if b is None else {a.name, b.name}
-            yield _map(space, trials, good, model, X, (a, b))
+            pair = [a] if b is None else [a, b]
+            shown |= {axis.name for axis in pair}
+            points = (
+                (trials[i].config[a.name], None if b is None else trials[i].config[b.name], bool(good[i]))
+                for i in np.flatnonzero(_active(X, *pair)).tolist()
+            )
+            yield ProbabilityMap(a, b, _average(space, model, X, pair), tuple(points))
 
 
 def _variation(space: Space, model: Probability, X: Array, axis: Axis) -> float:
     """The standard deviation of the probability along an axis; 0 if no trial has it."""
-    active = np.flatnonzero(_active(X, axis))
-    if not len(active):
+    if not _active(X, axis).any():
         return 0.0
-    mean = _average(space, model, X[evenly_spaced(active, _BACKGROUND)], [axis])
+    mean = _average(space, model, X, [axis])
     return float(np.sqrt(axis.weights @ (mean - axis.weights @ mean) ** 2))
-
-
-def _map(
-    space: Space,
-    trials: Sequence[Record],
-    good: Mask,
-    model: Probability,
-    X: Array,
-    pair: tuple[Axis, Axis | None],
-) -> ProbabilityMap:
-    a, b = pair
-    axes = [a] if b is None else [a, b]
-    active = np.flatnonzero(_active(X, *axes))
-    mean = _average(space, model, X[evenly_spaced(active, _BACKGROUND)], axes)
-    points = (
-        (trials[i].config[a.name], None if b is None else trials[i].config[b.name], bool(good[i]))
-        for i in active.tolist()
-    )
-    return ProbabilityMap(a, b, mean, tuple(points))
 
 
 def _active(X: Array, *axes: Axis) -> Mask:
@@ -245,10 +222,11 @@ def _active(X: Array, *axes: Axis) -> Mask:
     return np.asarray(~np.isnan(X[:, [axis.column for axis in axes]]).any(axis=1))
 
 
-def _average(space: Space, model: Probability, background: Array, axes: Sequence[Axis]) -> Array:
-    """The mean probability of rows that are moved to every position of some axes."""
-    encoding, blocks = space.encoding, [background]
+def _average(space: Space, model: Probability, X: Array, axes: Sequence[Axis]) -> Array:
+    """The mean probability of rows in which all axes are active, moved to every position of the axes."""
+    background = X[evenly_spaced(np.flatnonzero(_active(X, *axes)), _BACKGROUND)]
+    blocks = [background]
     for axis in axes:
-        blocks = [move_to(encoding, block, axis.column, code) for block in blocks for code in axis.codes]
+        blocks = [move_to(space.encoding, block, axis.column, code) for block in blocks for code in axis.codes]
     probabilities = model(np.concatenate(blocks)).reshape([len(axis.codes) for axis in axes] + [len(background)])
     return np.asarray(np.clip(probabilities, 0.0, 1.0).mean(axis=-1))

@@ -18,15 +18,7 @@ from addtree.report.bars import LABEL_WIDTH, add_share_bars, horizontal, rounded
 from addtree.report.feasibility import OptionProbability, ProbabilityMap
 from addtree.report.format import label, number, value
 from addtree.report.front import ChoiceFronts
-from addtree.report.plots import (
-    BETTER,
-    COLOURS,
-    NEUTRAL,
-    WORSE,
-    is_log_scale,
-    label_axis,
-    positions,
-)
+from addtree.report.plots import BETTER, COLOURS, NEUTRAL, WORSE, coloured_branches, is_log_scale, label_axis
 from addtree.report.records import Record
 from addtree.report.summary import Report
 from addtree.run.goals import Objective
@@ -38,6 +30,8 @@ _PADDING = 0.06  # Points end this share of the range of an axis before its end.
 _MAX_PAIRS = 6  # At most this many pairs of objectives are drawn: all pairs of four.
 _PANEL_WIDTH, _PANEL_HEIGHT = 460, 360  # Size of one of several panels, in pixels.
 _KEPT, _VIOLATED = "#1b1e22", "#ffffff"  # Trials on a map are dark if they are good, and white crosses if not.
+_DOMINATED: dict[str, Any] = {"size": 6, "opacity": 0.4}  # The marker of a feasible trial that is not on the front.
+_ON_FRONT: dict[str, Any] = {"size": 12, "opacity": 1.0, "line": {"width": 1.5, "color": "white"}}
 _PROBABILITY_SCALE = [[0.0, WORSE], [0.5, "#f4e9dc"], [1.0, BETTER]]  # From never to always.
 
 
@@ -57,25 +51,22 @@ def front(report: Report, pair: tuple[Objective, Objective] | None = None) -> go
     assert report.front is not None
     x, y = pair or report.goals.objectives[:2]
     figure = go.Figure()
-    done = [(t, b) for t, b in zip(report.trials, report.branches, strict=True) if t.state == "done"]
-    infeasible = [t for t, _ in done if not report.is_feasible(t)]
+    done = [t for t in report.trials if t.state == "done"]
+    infeasible = [t for t in done if not report.is_feasible(t)]
     if infeasible:
         style = {"color": NEUTRAL, "size": 7, "symbol": "x-thin-open", "opacity": 0.8}
         _add_points(figure, report, infeasible, (x, y), name="violates a constraint", marker=style)
     if len(report.goals.objectives) == 2:
         _add_attained(figure, report.front.trials, (x, y), colour=NEUTRAL, name="front")
-    for branch, colour in _branch_colours(report).items():
-        own = [t for t, b in done if b == branch and report.is_feasible(t)]
-        for on_front in (False, True):
-            shown = [t for t in own if (t.id in report.front.ids) == on_front]
-            marker: dict[str, Any] = {"color": colour, "size": 6, "opacity": 0.4}
-            if on_front:
-                marker |= {"size": 12, "opacity": 1.0, "line": {"width": 1.5, "color": "white"}}
+    for branch, (colour, trials) in coloured_branches(report).items():
+        name = label(branch, LABEL_WIDTH) or "trials"
+        best = [t for t in trials if t.id in report.front.ids]
+        dominated = [t for t in trials if t.id not in report.front.ids and report.is_feasible(t)]
+        for shown, style in ((dominated, _DOMINATED), (best, _ON_FRONT)):
             if shown:
-                name = label(branch, LABEL_WIDTH) or "trials"
-                _add_points(figure, report, shown, (x, y), name=name, marker=marker)
-                figure.data[-1].update(legendgroup=name, showlegend=on_front or not _any_on_front(report, own))
-    _set_axes(figure, [t for t, _ in done], (x, y), focus=report.front.trials)
+                _add_points(figure, report, shown, (x, y), name=name, marker={"color": colour, **style})
+                figure.data[-1].update(legendgroup=name, showlegend=shown is best or not best)
+    _set_axes(figure, done, (x, y), focus=report.front.trials)
     figure.update_layout(height=460, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
     return figure
 
@@ -127,35 +118,24 @@ def attainment(report: Report) -> go.Figure:
 def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, Objective]) -> go.Figure:
     """The best trade-offs within each option of a choice."""
     figure = go.Figure()
-    lines = len(report.goals.objectives) == 2
-    branches = _branch_colours(report)
+    branches = {branch: colour for branch, (colour, _) in coloured_branches(report).items()}
     own = [f"{choice.choice}={option.option}" for option in choice.options]
     # Where the branches are the options of this choice, they keep the colours that they have in the front.
     colours = branches if branches.keys() <= set(own) else {}
     rest = [colour for colour in COLOURS if colour not in colours.values()] or COLOURS
     for k, option in enumerate(choice.options):
         colour, name = colours.get(own[k], rest[k % len(rest)]), label(option.option, LABEL_WIDTH)
-        if lines and option.trials:
+        if not option.trials:
+            continue
+        if len(report.goals.objectives) == 2:
             _add_attained(figure, option.trials, pair, colour=colour, name=name)
             figure.data[-1].update(legendgroup=name, showlegend=False, line={"width": 1.5, "dash": "solid"})
-        if option.trials:
-            marker = {"color": colour, "size": 8}
-            _add_points(figure, report, option.trials, pair, name=name, marker=marker)
-            figure.data[-1].update(legendgroup=name)
+        _add_points(figure, report, option.trials, pair, name=name, marker={"color": colour, "size": 8})
+        figure.data[-1].update(legendgroup=name)
     done = [trial for trial in report.trials if trial.state == "done"]  # as in `front`, so that the axes are the same
     _set_axes(figure, done, pair, focus=report.front.trials if report.front is not None else ())
     figure.update_layout(height=380, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
     return figure
-
-
-def _branch_colours(report: Report) -> dict[str, str]:
-    """The colour of each branch with a value."""
-    done = (branch for trial, branch in zip(report.trials, report.branches, strict=True) if trial.state == "done")
-    return {branch: COLOURS[k % len(COLOURS)] for k, branch in enumerate(dict.fromkeys(done))}
-
-
-def _any_on_front(report: Report, trials: Sequence[Record]) -> bool:
-    return report.front is not None and any(trial.id in report.front.ids for trial in trials)
 
 
 def _add_points(
@@ -193,9 +173,7 @@ def _described(report: Report, trial: Record) -> str:
 def _add_attained(
     figure: go.Figure, trials: Sequence[Record], pair: tuple[Objective, Objective], *, colour: str, name: str
 ) -> None:
-    """The boundary of what trials dominate. Up to the next point it keeps the y of the point before it if x is to be
-    small, and has that of the next one already if x is to be large.
-    """
+    """The boundary of what trials dominate: steps with the y of their left end, or right end if x is maximised."""
     x, y = pair
     ordered = sorted(trials, key=lambda t: (t.values[x.name], t.values[y.name]))
     figure.add_scatter(
@@ -253,8 +231,8 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
     figure = go.Figure()
     figure.add_heatmap(
         z=[rounded(row) for row in shown.mean.T],
-        x=positions(shown.a),
-        y=positions(b),
+        x=shown.a.positions,
+        y=b.positions,
         zmin=0.0,
         zmax=1.0,
         colorscale=_PROBABILITY_SCALE,
@@ -264,8 +242,8 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
     for good, symbol, colour in ((True, "circle", _KEPT), (False, "x", _VIOLATED)):
         points = [point for point in shown.points if point[2] == good]
         figure.add_scatter(
-            x=[_place(shown.a, point[0]) for point in points],
-            y=[_place(b, point[1]) for point in points],
+            x=[shown.a.position(point[0]) for point in points],
+            y=[b.position(point[1]) for point in points],
             mode="markers",
             marker={"symbol": symbol, "color": colour, "size": 6, "line": {"width": 1, "color": _KEPT}},
             hoverinfo="skip",
@@ -277,14 +255,14 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
 def _curve(shown: ProbabilityMap) -> go.Figure:
     figure = go.Figure()
     figure.add_scatter(
-        x=positions(shown.a),
+        x=shown.a.positions,
         y=rounded(shown.mean),
         mode="lines+markers",
         line={"color": BETTER, "width": 2.5},
         hovertemplate="%{y:.0%}<extra></extra>",
     )
     for good, symbol, colour in ((True, "circle", BETTER), (False, "x", WORSE)):
-        places = [_place(shown.a, point[0]) for point in shown.points if point[2] == good]
+        places = [shown.a.position(point[0]) for point in shown.points if point[2] == good]
         figure.add_scatter(
             x=places,
             y=[float(good)] * len(places),
@@ -294,11 +272,6 @@ def _curve(shown: ProbabilityMap) -> go.Figure:
         )
     figure.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
     return figure
-
-
-def _place(axis: Axis, at: Any) -> Any:
-    """Where a value lies on an axis of a figure."""
-    return at if axis.is_number else [repr(v) for v in axis.values].index(repr(at))
 
 
 def option_probabilities(options: Sequence[OptionProbability]) -> go.Figure:

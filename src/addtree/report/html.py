@@ -18,10 +18,11 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from addtree.report import history_html, plots, tree
+from addtree.report import plots, tree
 from addtree.report.feasibility import bounds_text
 from addtree.report.format import config_text, number, value, values_text
 from addtree.report.front import nearest
+from addtree.report.history_html import history_section
 from addtree.report.learned import learned_sections
 from addtree.report.records import Record
 from addtree.report.sections import Embed, Section, caption, definitions, tiles
@@ -112,7 +113,7 @@ def _sections(report: Report, embed: Embed) -> Iterator[Section]:
         yield constraints_section(report, embed)
     yield from learned_sections(report, embed)
     if report.history is not None:
-        yield Section("history", "What became of earlier studies", history_html.body(report.history))
+        yield history_section(report.history)
     if report.count("failed"):
         yield failures_section(report, embed)
     yield Section("table", "Trials", _table(report))

@@ -14,7 +14,7 @@ from addtree.report.effects import Curve
 from addtree.report.format import number, plural, probability
 from addtree.report.importance import MIN_INTERACTION
 from addtree.report.optima import ChoiceOptima
-from addtree.report.sections import Embed, Section, caption, card, grid
+from addtree.report.sections import Embed, Section, caption, card, grid, row, row_group, table
 from addtree.report.summary import Explanation, Learned, Report
 from addtree.report.trust import CrossValidation
 from addtree.space.space import Choice
@@ -99,13 +99,8 @@ def _optima(choices: Sequence[ChoiceOptima], embed: Embed) -> str:
     )
     cards = [card(choice.choice, choice.condition, embed(plots.optima(choice))) for choice in choices]
     heads = ("option", "trials", "best seen", "believed best", "80 % interval", "optimum here", "may I drop it?")
-    head = "".join(
-        f'<th class="{kind}" scope="col">{name}</th>' for name, kind in zip(heads, _OPTIMA_CELLS, strict=True)
-    )
-    return (
-        f'{caption(words)}{grid(cards)}<div class="scroll"><table class="optima">'
-        f"<thead><tr>{head}</tr></thead>{''.join(map(_optima_rows, choices))}</table></div>"
-    )
+    body = "".join(map(_optima_rows, choices))
+    return f"{caption(words)}{grid(cards)}{table('optima', row(_OPTIMA_CELLS, heads, 'th'), body)}"
 
 
 def _optima_rows(choice: ChoiceOptima) -> str:
@@ -120,13 +115,8 @@ def _optima_rows(choice: ChoiceOptima) -> str:
             probability(option.probability, choice.draws),
             option.verdict,
         )
-        row = "".join(
-            f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in zip(cells, _OPTIMA_CELLS, strict=True)
-        )
-        rows.append(f"<tr>{row}</tr>")
-    name = f"{choice.choice} {choice.condition}"
-    head = f'<tr><th class="text" colspan="{len(_OPTIMA_CELLS)}" scope="rowgroup">{escape(name)}</th></tr>'
-    return f"<tbody>{head}{''.join(rows)}</tbody>"
+        rows.append(row(_OPTIMA_CELLS, cells))
+    return row_group(f"{choice.choice} {choice.condition}", len(_OPTIMA_CELLS), rows)
 
 
 def _why(explanation: Explanation, plot: str) -> str:
@@ -173,9 +163,9 @@ def _curve_caption(curve: Curve, what: str) -> str:
 def _interactions(models: Mapping[str, Learned], embed: Embed) -> str:
     cards = []
     for key, learned in models.items():
-        of = "" if len(models) == 1 else f"{key}: "
+        prefix = "" if len(models) == 1 else f"{key}: "
         for pair in learned.interactions:
-            words = f"{of}their interaction explains {pair.share:.1%} of the variance"
+            words = f"{prefix}their interaction explains {pair.share:.1%} of the variance"
             cards.append(card(f"{pair.a.name} × {pair.b.name}", words, embed(plots.interaction(pair))))
     if not cards:
         found = "The model found none that explains" if len(models) == 1 else "The models found none that explain"

@@ -1,4 +1,4 @@
-"""The model of a report: an `AddTreeGP` of the trials that have a value, fitted at a bounded cost."""
+"""The models of a report, fitted at a bounded cost: an `AddTreeGP` of the trials, or the surrogate of the optimizer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from addtree._types import Array
+from addtree.model.fit import FitSettings
+from addtree.model.observations import Observations
+from addtree.model.specification import Specification
+from addtree.model.surrogate import Surrogate
 from addtree.model.thinning import thin
 from addtree.regression import AddTreeGP
 from addtree.report.records import Record, standard_errors
+from addtree.space.encoding import Encoding
 from addtree.space.space import Space
 
 _CLIP = 20.0  # Values are clipped where they are worse than the median by this many times (median - best value).
@@ -56,6 +61,14 @@ def fit_model(
     few = [configs[i] for i in chosen]
     gp = AddTreeGP(space, noise=noise).fit(few, y[chosen], std=std[chosen], restarts=restarts, draws=draws)
     return gp.condition(configs, y, std=std) if len(chosen) < len(y) else gp
+
+
+def fit_surrogate(
+    encoding: Encoding, data: Observations, specification: Specification, limits: Limits, rng: np.random.Generator
+) -> Surrogate:
+    """The optimizer's model of observations."""
+    settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
+    return Surrogate.fit(specification, specification.make_kernel(encoding), data, settings=settings, rng=rng)
 
 
 def clip_bound(y: Array, *, maximize: bool) -> float:

@@ -28,12 +28,11 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array, Index
-from addtree.model.fit import FitSettings
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.model.transform import TransformSettings
-from addtree.report.model import DEFAULT_LIMITS, Limits
+from addtree.report.model import DEFAULT_LIMITS, Limits, fit_surrogate
 from addtree.report.records import Record, encode_records, standard_errors
 from addtree.search.ascent import Box, ascend
 from addtree.search.candidates import CandidateSettings, Observed, within_node
@@ -153,10 +152,9 @@ def choice_optima(
     values = np.clip(values, -MAX_SIZE, MAX_SIZE)
     sign = -1.0 if maximize else 1.0  # the model minimises
     observed, rng = Observed(encoding, X, sign * values, set()), np.random.default_rng(_SEED)
+    data = Observations(X, observed.y, standard_errors(done))
     models = [
-        fit_surrogate(
-            observed, limits, replace(search, transform=transform), rng, std=standard_errors(done), noise=noise
-        )
+        fit_surrogate(encoding, data, Specification(noise=noise, transform=transform), limits, rng)
         for transform in _transforms(observed, search)
     ]
     best = sign * best_values(models, observed, search, rng)
@@ -169,27 +167,9 @@ def _transforms(observed: Observed, search: OptimumSearch) -> list[TransformSett
     if search.transform is None or search.spread is None:
         return [search.transform]
     encoding, y = observed.encoding, observed.y
-    leaves = _leaves(encoding)
-    inside = [y[encoding.inside(observed.X, leaf)] for leaf in leaves]
+    inside = [y[encoding.inside(observed.X, leaf)] for leaf in _leaves(encoding)]
     largest = max(float(np.median(own) - np.min(own)) for own in inside if len(own))
     return [search.transform, replace(search.transform, least_spread=search.spread * largest)]
-
-
-def fit_surrogate(
-    observed: Observed,
-    limits: Limits,
-    search: OptimumSearch,
-    rng: np.random.Generator,
-    *,
-    std: Array | None = None,
-    noise: float | None = None,
-) -> Surrogate:
-    """The optimizer's model of the observations, with their standard errors `std` (n)."""
-    specification = Specification(noise=noise, transform=search.transform)
-    settings = FitSettings(max_fit_rows=limits.refit, max_rows=limits.fit, restarts=1)
-    kernel = specification.make_kernel(observed.encoding)
-    data = Observations(observed.X, observed.y, np.zeros(len(observed.y)) if std is None else std)
-    return Surrogate.fit(specification, kernel, data, settings=settings, rng=rng)
 
 
 # ---------------------------------------------------------------------- minima of draws
@@ -278,14 +258,14 @@ def _summarise(
     encoding: Encoding, name: str, best: Array, X: Array, values: Array, failed: Array, maximize: bool
 ) -> ChoiceOptima:
     """The options of one choice; `best` is S x N, in the units of y and in the direction of the user."""
-    space, column = encoding.space, encoding.index[name]
-    labels = _labels(space, name)
+    space, column, domain = encoding.space, encoding.index[name], encoding.variables[name]
+    assert isinstance(domain, Choice)
     opened = [children for node in encoding.node_choices for j, children in node if j == column]
-    nodes = [[children[o] for children in opened] for o in range(len(labels))]  # per option, what it opens
+    nodes = [[children[o] for children in opened] for o in range(len(domain.labels))]  # per option, what it opens
     reach = np.array([best[:, own].max(axis=1) if maximize else best[:, own].min(axis=1) for own in nodes])
     winner = np.argmax(reach if maximize else -reach, axis=0)
     options = []
-    for o, label in enumerate(labels):
+    for o, label in enumerate(domain.labels):
         seen = values[X[:, column] == o]
         low, median, high = np.quantile(reach[o], (0.1, 0.5, 0.9)).tolist()
         options.append(
@@ -304,9 +284,3 @@ def _summarise(
     always = () in space.conditions[name]
     condition = "" if always else condition_text(space.conditions[name], space.variables)
     return ChoiceOptima(name, condition, tuple(options), best.shape[0])
-
-
-def _labels(space: Space, choice: str) -> tuple[Any, ...]:
-    domain = space.variables[choice]
-    assert isinstance(domain, Choice)
-    return domain.labels

@@ -21,6 +21,7 @@ from addtree.report.effects import Curve, Interaction
 from addtree.report.format import label, number, plural, value
 from addtree.report.importance import Share
 from addtree.report.optima import ChoiceOptima
+from addtree.report.records import Record
 from addtree.report.summary import Explanation, Report
 from addtree.report.trust import CrossValidation
 
@@ -76,11 +77,9 @@ def progress(report: Report) -> go.Figure:
 
 
 def _add_trials(figure: go.Figure, report: Report) -> None:
-    done = [(t, branch) for t, branch in zip(report.trials, report.branches, strict=True) if t.state == "done"]
-    for k, branch in enumerate(dict.fromkeys(branch for _, branch in done)):
-        trials = [t for t, other in done if other == branch]
+    for branch, (colour, trials) in coloured_branches(report).items():
         kept = [report.is_feasible(t) for t in trials]
-        marker: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "size": 7, "opacity": 0.75}
+        marker: dict[str, Any] = {"color": colour, "size": 7, "opacity": 0.75}
         if not all(kept):
             marker["symbol"] = ["circle" if ok else "circle-open" for ok in kept]
         figure.add_scatter(
@@ -95,6 +94,15 @@ def _add_trials(figure: go.Figure, report: Report) -> None:
             ],
             hoverinfo="text",
         )
+
+
+def coloured_branches(report: Report) -> dict[str, tuple[str, list[Record]]]:
+    """The colour of each branch, and its trials that are done."""
+    done: dict[str, list[Record]] = {}
+    for trial, branch in zip(report.trials, report.branches, strict=True):
+        if trial.state == "done":
+            done.setdefault(branch, []).append(trial)
+    return {branch: (COLOURS[k % len(COLOURS)], trials) for k, (branch, trials) in enumerate(done.items())}
 
 
 def _add_best_so_far(figure: go.Figure, report: Report) -> None:
@@ -160,23 +168,20 @@ def _line(curve: Curve) -> go.Figure:
 
 
 def _category_bars(curve: Curve) -> go.Figure:
-    figure, values = go.Figure(), curve.axis.values
-    names = [label(v, _CATEGORY_WIDTH) for v in values]
+    figure, axis = go.Figure(), curve.axis
+    names = [label(v, _CATEGORY_WIDTH) for v in axis.values]
     figure.add_bar(
-        x=list(range(len(names))),
+        x=axis.positions,
         y=rounded(curve.mean),
         error_y={"type": "data", "array": rounded(curve.margin), "color": NEUTRAL, "thickness": 1.5},
         marker={"color": COLOURS[4], "opacity": 0.6},
         hovertext=_intervals(names, curve),
         hoverinfo="text",
     )
-    position = {repr(v): i for i, v in enumerate(values)}  # by repr, because True == 1
-    points = curve.partial_residuals
-    jitter = np.linspace(-0.2, 0.2, max(len(points), 1))
-    _add_partial_residuals(
-        figure, curve, [position[repr(p.value)] + shift for p, shift in zip(points, jitter, strict=False)]
-    )
-    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names)
+    jitter = np.linspace(-0.2, 0.2, len(curve.partial_residuals)).tolist()
+    residuals = zip(curve.partial_residuals, jitter, strict=True)
+    _add_partial_residuals(figure, curve, [axis.position(point.value) + shift for point, shift in residuals])
+    figure.update_xaxes(tickvals=axis.positions, ticktext=names)
     return figure
 
 
@@ -201,8 +206,8 @@ def interaction(pair: Interaction) -> go.Figure:
     figure = go.Figure()
     figure.add_heatmap(
         z=[rounded(row) for row in pair.mean.T],
-        x=positions(pair.a),
-        y=positions(pair.b),
+        x=pair.a.positions,
+        y=pair.b.positions,
         colorscale="RdBu",
         reversescale=True,
         zmid=0.0,
@@ -221,12 +226,7 @@ def label_axis(update: Any, axis: Axis) -> None:
     if axis.is_number:
         _set_scale(update, axis)
     else:
-        update(tickvals=positions(axis), ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
-
-
-def positions(axis: Axis) -> list[Any]:
-    """The positions of an axis in a figure; categories are numbered."""
-    return list(axis.values) if axis.is_number else list(range(len(axis.values)))
+        update(tickvals=axis.positions, ticktext=[label(v, _CELL_WIDTH) for v in axis.values])
 
 
 def _has_own_ticks(axis: Axis) -> bool:

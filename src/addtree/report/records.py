@@ -47,14 +47,13 @@ class Record:
     stds: Mapping[str, float] = field(default_factory=dict)
 
 
-def make_records(space: Space, trials: Iterable[Any], goals: Goals | None = None) -> tuple[Record, ...]:
+def make_records(space: Space, trials: Iterable[Any], goals: Goals) -> tuple[Record, ...]:
     """Trials as records; a trial is a `Record`, a `Trial` of an optimizer, or a mapping with the keys of a `Record`.
 
     Without an id, a trial takes its position; without a state, it is done if it has a value, else failed. With several
     objectives or constraints, the value is a dict with a number for each, under the key `value` or `values`.
     """
-    sought = goals or Goals()
-    return tuple(_make_record(space, sought, i, trial) for i, trial in enumerate(trials))
+    return tuple(_make_record(space, goals, i, trial) for i, trial in enumerate(trials))
 
 
 def with_value(trials: Iterable[Record], name: str) -> list[Record]:

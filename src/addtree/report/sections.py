@@ -49,3 +49,21 @@ def definitions(items: Mapping[str, Any]) -> str:
 def tiles(items: Iterable[tuple[str, str]]) -> str:
     """Large numbers, each with a few words."""
     return f'<div class="tiles">{"".join(f"<div><b>{n}</b>{escape(words)}</div>" for n, words in items)}</div>'
+
+
+def table(kind: str, head: str, body: str) -> str:
+    """A table that scrolls if the page is narrow; `kind` is its CSS class, `head` a row, `body` one tbody or more."""
+    return f'<div class="scroll"><table class="{kind}"><thead>{head}</thead>{body}</table></div>'
+
+
+def row(kinds: Iterable[str], cells: Iterable[str], tag: str = "td") -> str:
+    """A row of a table; `kinds` are the CSS classes of its cells."""
+    scope = ' scope="col"' if tag == "th" else ""
+    filled = (f'<{tag} class="{k}"{scope}>{escape(cell)}</{tag}>' for k, cell in zip(kinds, cells, strict=True))
+    return f"<tr>{''.join(filled)}</tr>"
+
+
+def row_group(title: str, columns: int, rows: Iterable[str]) -> str:
+    """Rows of a table below a heading that spans all columns."""
+    head = f'<tr><th class="text" colspan="{columns}" scope="rowgroup">{escape(title)}</th></tr>'
+    return f"<tbody>{head}{''.join(rows)}</tbody>"

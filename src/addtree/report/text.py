@@ -40,10 +40,10 @@ def explain(report: Report) -> str:
     lines += _constraints(report)
     if report.learned is not None and report.learned.best is not None:
         lines += _why(report.learned.best)
-    one = len(report.models) == 1
     for name, learned in report.models.items():
-        lines += _variance(learned.shares, "" if one else f" in {name}")
-        lines += _options(report.space, learned.curves, "" if one else f" in {name}")
+        suffix = "" if len(report.models) == 1 else f" in {name}"
+        lines += _variance(learned.shares, suffix)
+        lines += _options(report.space, learned.curves, suffix)
     if report.learned is not None:
         lines += _optima(report.learned.optima)
     lines += _trusts(report.models)
@@ -63,9 +63,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _headline(report: Report) -> str:
-    kept = ""
-    if report.goals.constraints:
-        kept = f", {sum(map(report.is_feasible, report.trials))} feasible"
+    kept = f", {sum(map(report.is_feasible, report.trials))} feasible" if report.goals.constraints else ""
     return f"{report.title}: {plural(len(report.trials), 'trial')}, {report.count('failed')} failed{kept}"
 
 
@@ -139,8 +137,8 @@ def _trusts(models: Mapping[str, Learned]) -> Iterator[str]:
     if models:
         yield from ("", "can the model be trusted?" if len(models) == 1 else "can the models be trusted?")
     for name, learned in models.items():
-        of = "" if len(models) == 1 else f"{name}: "
-        yield f"  {of}{learned.trust.verdict}"
+        prefix = "" if len(models) == 1 else f"{name}: "
+        yield f"  {prefix}{learned.trust.verdict}"
         yield (
             f"  Predicted by models fitted to other trials: {max(learned.trust.explained, 0):.0%} of the variance"
             f" explained, a rank correlation of {learned.trust.rank_correlation:.2f},"
@@ -168,20 +166,20 @@ def _why(explanation: Explanation) -> Iterator[str]:
     yield f"  {explanation.predicted:>+11.4g}  predicted; observed {explanation.observed:.4g}"
 
 
-def _variance(shares: Sequence[Share], of: str) -> Iterator[str]:
+def _variance(shares: Sequence[Share], suffix: str) -> Iterator[str]:
     """The components that explain most of the variance."""
-    yield from ("", f"what explains the differences between trials{of}")
+    yield from ("", f"what explains the differences between trials{suffix}")
     for share in shares[:_MAX_LINES]:
         bar = "█" * round(_BAR_WIDTH * min(max(share.share, 0.0), 1.0))
         rounded = round(share.share, 3) + 0.0  # not -0.0 %
         yield f"  {rounded:>6.1%}  {bar:<{_BAR_WIDTH}}  {_cut(share.label, _LABEL_WIDTH)}"
 
 
-def _options(space: Space, curves: Mapping[str, Curve], of: str) -> Iterator[str]:
+def _options(space: Space, curves: Mapping[str, Curve], suffix: str) -> Iterator[str]:
     """The effect of each option of each choice."""
     choices = [curves[name] for name, domain in space.variables.items() if isinstance(domain, Choice)]
     if choices:
-        yield from ("", f"options, compared with the average of all options of the choice{of}")
+        yield from ("", f"options, compared with the average of all options of the choice{suffix}")
     for curve in choices:
         rows = zip(curve.axis.values, curve.mean, curve.margin, strict=True)
         effects = [f"{label} {mean:+.3g} ± {margin:.2g}" for label, mean, margin in rows]

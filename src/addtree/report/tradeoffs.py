@@ -9,7 +9,7 @@ from addtree.report import front_plots, plots
 from addtree.report.feasibility import Requirement
 from addtree.report.format import config_text, number, plural, value
 from addtree.report.front import ChoiceFronts, Front, best_of
-from addtree.report.sections import Embed, Section, caption, card, grid, tiles
+from addtree.report.sections import Embed, Section, caption, card, grid, row, row_group, table, tiles
 from addtree.report.summary import Report
 from addtree.space.forms import opened_spaces
 from addtree.space.space import Choice
@@ -52,11 +52,10 @@ def _front(report: Report, front: Front, counts: Sequence[tuple[str, str]], embe
         " a trial to see its configuration, and click on it to keep the configuration below the picture."
     )
     drawn = front_plots.pairs(report.goals.objectives)
-    cards = [
-        card(f"{x.name} and {y.name}", "", embed(front_plots.front(report, (x, y)))) if len(drawn) > 1 else ""
-        for x, y in drawn
-    ]
-    plot = grid(cards, 2) if len(drawn) > 1 else embed(front_plots.front(report))
+    if len(drawn) == 1:
+        plot = embed(front_plots.front(report))
+    else:
+        plot = grid((card(f"{x.name} and {y.name}", "", embed(front_plots.front(report, (x, y)))) for x, y in drawn), 2)
     return (
         f'{head}{caption(words)}{plot}<div id="picked" class="picked" aria-live="polite"></div>{_rows(report, front)}'
     )
@@ -67,17 +66,13 @@ def _rows(report: Report, front: Front) -> str:
     if not front.trials:
         return ""
     names = report.goals.names
-    head = "".join(f'<th class="num" scope="col">{escape(name)}</th>' for name in ("trial", *names))
-    rows = []
-    for trial in front.trials[:_MAX_ROWS]:
-        cells = "".join(f'<td class="num">{value(trial.values[name], 5)}</td>' for name in names)
-        rows.append(
-            f'<tr><td class="num">{trial.id}</td>{cells}<td class="text">{escape(config_text(trial))}</td></tr>'
-        )
-    return (
-        f'<div class="scroll"><table class="front"><thead><tr>{head}<th scope="col">configuration</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    numbers = ["num"] * (1 + len(names))
+    head = row([*numbers, ""], ("trial", *names, "configuration"), "th")
+    rows = (
+        row([*numbers, "text"], (str(t.id), *(value(t.values[name], 5) for name in names), config_text(t)))
+        for t in front.trials[:_MAX_ROWS]
     )
+    return table("front", head, f"<tbody>{''.join(rows)}</tbody>")
 
 
 def _attainment(report: Report, front: Front, embed: Embed) -> str:
@@ -102,29 +97,21 @@ def _tradeoffs(report: Report, choices: Sequence[ChoiceFronts], embed: Embed) ->
             cards.append(card(title, choice.condition, embed(front_plots.option_fronts(report, choice, (x, y)))))
     best = [f"{'largest' if o.maximize else 'smallest'} {o.name}" for o in report.goals.objectives]
     heads = ["option", "trials", "its own front", "on the front", "hypervolume", *best]
-    head = "".join(
-        f'<th class="{"text" if k == 0 else "num"}" scope="col">{escape(h)}</th>' for k, h in enumerate(heads)
-    )
-    bodies = "".join(_option_rows(report, choice, len(heads)) for choice in choices)
-    return (
-        f"{caption(words)}{grid(cards, min(len(cards), 2))}"
-        f'<div class="scroll"><table class="optima"><thead><tr>{head}</tr></thead>{bodies}</table></div>'
-    )
+    kinds = ["text", *["num"] * (len(heads) - 1)]
+    body = "".join(_option_rows(report, choice, kinds) for choice in choices)
+    return f"{caption(words)}{grid(cards, min(len(cards), 2))}{table('optima', row(kinds, heads, 'th'), body)}"
 
 
-def _option_rows(report: Report, choice: ChoiceFronts, columns: int) -> str:
+def _option_rows(report: Report, choice: ChoiceFronts, kinds: Sequence[str]) -> str:
     rows = []
     for option in choice.options:
-        cells = [str(option.tried), str(len(option.trials)), str(option.on_front)]
+        cells = [str(option.option), str(option.tried), str(len(option.trials)), str(option.on_front)]
         cells.append("–" if option.share is None else f"{option.share:.0%}")
         for objective in report.goals.objectives:
             best = best_of(report.goals, option.trials, objective.name)
             cells.append("–" if best is None else number(best.values[objective.name]))
-        row = "".join(f'<td class="num">{cell}</td>' for cell in cells)
-        rows.append(f'<tr><td class="text">{escape(str(option.option))}</td>{row}</tr>')
-    name = f"{choice.choice} {choice.condition}"
-    head = f'<tr><th class="text" colspan="{columns}" scope="rowgroup">{escape(name)}</th></tr>'
-    return f"<tbody>{head}{''.join(rows)}</tbody>"
+        rows.append(row(kinds, cells))
+    return row_group(f"{choice.choice} {choice.condition}", len(kinds), rows)
 
 
 # ---------------------------------------------------------------------- constraints and failures
@@ -157,10 +144,7 @@ def failures_section(report: Report, embed: Embed) -> Section:
     """What failed, why and where."""
     rows = _failures_by_option(report)
     plot = embed(plots.failures(rows)) if rows else ""
-    messages = "".join(
-        f'<tr><td class="num">{n}</td><td class="text">{escape(message[:_MAX_ERROR])}</td></tr>'
-        for message, n in report.errors
-    )
+    messages = "".join(row(("num", "text"), (str(n), message[:_MAX_ERROR])) for message, n in report.errors)
     rule = "" if report.rule is None else f"<p>It {escape(str(report.rule))}.</p>"
     maps = ""
     if report.success is not None and (report.success.options or report.success.maps):

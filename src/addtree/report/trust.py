@@ -110,7 +110,7 @@ def cross_validate(
     fold = _folds(space.encoding.keys(space.encoding.encode(configs)))
     for k in range(int(fold.max()) + 1):
         inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        gp = fit([trial for trial, k_of in zip(trials, fold, strict=True) if k_of != k], y[outside])
+        gp = fit([trials[i] for i in outside.tolist()], y[outside])
         mean[inside], std[inside] = gp.predict([configs[i] for i in inside], observed=True)
     return _summarise([trial.id for trial in trials], y, mean, np.hypot(std, standard_errors(trials)))
 
@@ -139,7 +139,7 @@ def _summarise(ids: Sequence[int], y: Array, mean: Array, std: Array) -> CrossVa
 
 
 def rank_correlation(a: Array, b: Array) -> float:
-    """Spearman's rank correlation; 0 if either is constant. To import that of SciPy takes about a second."""
+    """Spearman's rank correlation; 0 if either is constant. Importing that of SciPy takes about a second."""
     if np.all(a == a[0]) or np.all(b == b[0]):
         return 0.0
     return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])

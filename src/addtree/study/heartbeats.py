@@ -36,7 +36,7 @@ class HeartbeatSettings:
 
     @property
     def longest_gap(self) -> float:
-        """The seconds that the time between two looks counts at most.
+        """The largest number of seconds for which the time between two looks counts.
 
         The storage may have been out of reach for longer, and then no worker could store a heartbeat.
         """

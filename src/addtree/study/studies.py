@@ -104,10 +104,14 @@ def open_study(
 
 def _set_sampler(study: optuna.Study, seed: int | None, initial: Sequence[Config]) -> None:
     """Give a study the sampler that its attributes describe."""
-    # Equal spaces may differ in order; the study keeps the order that it was created with.
-    options: dict[str, Any] = {"noise": _sampler_noise(study), "reference_point": _sampler_reference(study)}
-    options |= {"initial": initial, "cost_aware": _is_cost_aware(study)}
-    study.sampler = AddTreeSampler(space_of(study), seed=seed, **options)
+    study.sampler = AddTreeSampler(
+        space_of(study),  # Equal spaces may differ in order; the study keeps the order that it was created with.
+        seed=seed,
+        noise=_sampler_noise(study),
+        reference_point=_sampler_reference(study),
+        initial=initial,
+        cost_aware=_is_cost_aware(study),
+    )
 
 
 def _is_cost_aware(study: optuna.Study) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage
@@ -26,13 +24,12 @@ from addtree.study.history import learn_from, read_task
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, check_study, open_study, progress, progress_of
-from addtree.study.task import Task, about_unread, load_task
+from addtree.study.task import Task, load_task, warn_of_unread
 from addtree.study.tickets import ERROR, release_abandoned
 from addtree.study.worker import work
 from addtree.support.interrupts import Interrupt, interrupt_on
 from addtree.support.processes import one_thread_each
 
-_log = logging.getLogger(__name__)
 _MAX_FAILURES = 5  # failed trials without a single success after which the objective is taken to be broken
 _POLL_INTERVAL = 0.3  # seconds between two looks at the worker processes
 _MAX_STARTS = 10  # processes started per worker; more deaths than that are not an accident
@@ -102,8 +99,7 @@ def _warn_of_unread(job: Job, task: Task) -> None:
     """Log which options in the file are not read, except for those that the job has from elsewhere."""
     given = {"seed": job.seed is not None, "timeout": job.timeout is not None, "n_jobs": job.workers > 1}
     given["history"] = len(job.history) > 0
-    if unread := [name for name in task.unread if not given.get(name)]:
-        _log.warning("%s", about_unread(job.file, unread))
+    warn_of_unread(job.file, [name for name in task.unread if not given.get(name)])
 
 
 def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
@@ -115,8 +111,9 @@ def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
 
 def _open(storage: BaseStorage, job: Job, task: Task, goals: Goals, history: Sequence[EarlierTask]) -> optuna.Study:
     """Open the study of a job."""
-    options: dict[str, Any] = {"initial": task.initial, "cost_aware": task.cost_aware}
-    study = open_study(storage, job.study, task.space, seed=job.seed, goals=goals, **options)
+    study = open_study(
+        storage, job.study, task.space, seed=job.seed, goals=goals, initial=task.initial, cost_aware=task.cost_aware
+    )
     set_pruner(study, job.pruner)
     if history:
         learn_from(study, history)

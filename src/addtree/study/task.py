@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import logging
 import math
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,6 +26,8 @@ from addtree.run.goals import Goals, checked_flag
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
 from addtree.support.numbers import read_number, scalar
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -151,11 +154,12 @@ def load_space(path: Path) -> SpaceFile:
     return SpaceFile(space, **_declared(path, module, space, _NOT_READ))
 
 
-def about_unread(path: Path, names: Sequence[str]) -> str:
-    """The line that warns of names in a file that are not read."""
+def warn_of_unread(path: Path, names: Sequence[str]) -> None:
+    """Log which names in a file are not read, if there are any."""
     remedies = {**_NOT_READ, **_NOT_READ_BY_RUN}
     shown = ", ".join(f"`{name}` ({remedies[name]})" for name in names)
-    return f"{path}: not read from this file: {shown}; rename what is not meant as an option"
+    if names:
+        _log.warning("%s: not read from this file: %s; rename what is not meant as an option", path, shown)
 
 
 def _declared(path: Path, module: ModuleType, space: Space | None, unread: Collection[str]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -49,6 +48,7 @@ def work(
     heartbeats   how often this worker gives signs of life, and when others count as dead
     """
     interrupt, watch, pause = interrupt or Interrupt(), Watch(heartbeats), _FIRST_PAUSE
+    look = partial(release_abandoned, study, watch)
     while deadline is None or time.monotonic() < deadline:
         interrupt.check()
         trial = claim(study, total, watch)
@@ -60,7 +60,7 @@ def work(
             continue
         pause = _FIRST_PAUSE
         try:
-            with _heartbeats(study, trial, watch):
+            with beating(study._storage, trial._trial_id, watch.settings.interval, meanwhile=look):
                 run_trial(study, trial, task, interrupt)
         except BaseException:
             with contextlib.suppress(Exception):  # if the storage fails, the next worker releases the trial
@@ -70,12 +70,6 @@ def work(
             raise
         if should_stop(study):
             return
-
-
-def _heartbeats(study: optuna.Study, trial: optuna.Trial, watch: Watch) -> AbstractContextManager[None]:
-    """Store heartbeats of a trial, and look at those of others, while a block runs."""
-    look = partial(release_abandoned, study, watch)
-    return beating(study._storage, trial._trial_id, watch.settings.interval, meanwhile=look)
 
 
 @dataclass(frozen=True)
