@@ -18,7 +18,6 @@ from addtree.errors import ConfigError
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.success import SuccessModel
-from addtree.model.surrogate import Surrogate
 from addtree.report.axes import Axis, make_axis
 from addtree.report.failures import FailureRule, separating_rule
 from addtree.report.format import number
