@@ -41,8 +41,7 @@ def connected_blocks(active: Mask) -> tuple[Index, ...]:
 def _cholesky(K: Array, variances: Array) -> Array:
     """Lower factor of K; if rounding has made K indefinite, of K plus the least jitter that restores it.
 
-    Only the lower triangle is read. `variances` are those of the rows before anything was subtracted; their mean is the
-    scale of rounding errors.
+    Only the lower triangle is read. The mean of `variances` is the scale of rounding errors.
     """
     L, info = dpotrf(K, lower=1, clean=1)
     if info != 0:
@@ -112,19 +111,24 @@ class BlockCholesky:
         """log |K|."""
         return 2.0 * float(sum(np.sum(np.log(np.diagonal(L))) for _, L in self.blocks))
 
-    def append(self, cross: Array, corner: Array) -> BlockCholesky:
-        """The factor of [[K, cross], [crossᵀ, corner]]; the blocks that the new rows touch become one."""
+    def append(self, cross: Array, corner: Array) -> BlockCholesky | None:
+        """The factor of [[K, cross], [crossᵀ, corner]]; the blocks that the new rows touch become one.
+
+        None if rounding has made it indefinite. If K is almost singular, errors are far larger here than in a factor
+        from scratch.
+        """
         touched = [bool(np.any(cross[rows])) for rows, _ in self.blocks]
         old = [block for block, hit in zip(self.blocks, touched, strict=True) if hit]
         kept = [block for block, hit in zip(self.blocks, touched, strict=True) if not hit]
         rows = np.concatenate([rows for rows, _ in old]) if old else np.empty(0, dtype=np.intp)
         n, m, k = self.size, len(rows), len(corner)
-        variances = np.diagonal(corner)
         L = np.zeros((m + k, m + k), order="F")  # LAPACK would copy another order at every call
         if m:
             L[:m, :m] = known = old[0][1] if len(old) == 1 else block_diag(*(block for _, block in old))
             C = dtrtrs(known, cross[rows], lower=1)[0]
             L[m:, :m] = C.T
             corner = corner - C.T @ C
-        L[m:, m:] = _cholesky(corner, variances)
+        L[m:, m:], info = dpotrf(corner, lower=1, clean=1)
+        if info != 0:
+            return None
         return BlockCholesky((*kept, (np.concatenate([rows, np.arange(n, n + k)]), L)), n + k)

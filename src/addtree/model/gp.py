@@ -131,16 +131,19 @@ class Posterior:
         return cls(kernel, hyper, rows, z, noise, factor, alpha, cross, prior_mean)
 
     def condition(self, rows: Rows, z: Array, noise: Array | None = None) -> Posterior:
-        """Condition on further observations, appending to the factor."""
+        """Condition on further observations, appending to the factor where rounding allows it."""
         noise = np.full(len(z), self.hyper.noise) if noise is None else noise
-        n, both = len(self.rows), stack(self.rows, rows)
-        cross = CrossCovariance(self.kernel, self.hyper, both)
+        n, both, values = len(self.rows), stack(self.rows, rows), np.concatenate([self.z, z])
+        kernel, hyper, prior_mean, noises = self.kernel, self.hyper, self.prior_mean, np.append(self.noise, noise)
+        cross = CrossCovariance(kernel, hyper, both)
         K = cross.value(rows)
         corner = K[:, n:].copy()
-        corner[np.diag_indices(len(rows))] = self.kernel.variance(self.hyper, rows.basis) + noise
-        factor, values = self.cholesky.append(K[:, :n].T, corner), np.concatenate([self.z, z])
-        noise, alpha = np.concatenate([self.noise, noise]), factor.solve(_residuals(self.prior_mean, both, values))
-        return Posterior(self.kernel, self.hyper, both, values, noise, factor, alpha, cross, self.prior_mean)
+        corner[np.diag_indices(len(rows))] = kernel.variance(hyper, rows.basis) + noise
+        factor = self.cholesky.append(K[:, :n].T, corner)
+        if factor is None:
+            return self.from_data(kernel, hyper, both, values, noise=noises, prior_mean=prior_mean)
+        alpha = factor.solve(_residuals(prior_mean, both, values))
+        return Posterior(kernel, hyper, both, values, noises, factor, alpha, cross, prior_mean)
 
     def expect(self, X: Array) -> Posterior:
         """Condition on rows X that are still being evaluated, each at its present mean."""
