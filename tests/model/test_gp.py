@@ -66,7 +66,7 @@ def test_conditioning_returns_a_new_posterior():
 
 def test_conditioning_an_almost_singular_posterior_equals_one_from_scratch():
     """What is left of the new variances is far below zero by rounding, if it is computed from the old factor."""
-    encoding, k = build(Space(x=Real(0, 1)), "additive")
+    _, k = build(Space(x=Real(0, 1)), "additive")
     X, hyper = np.linspace(0, 1, 24)[:, None], Hyperparameters(np.full(1, 1e4), np.full(k.n_scales, 5.0), 1e-12)
     rows, z = k.rows(X), np.sin(3 * X[:, 0])
     posterior = Posterior.from_data(k, hyper, rows[:12], z[:12])
