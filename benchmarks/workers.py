@@ -49,7 +49,7 @@ def arrangement(folder: Path) -> Iterator[tuple[Server, Proxy]]:
     """PostgreSQL behind a gRPC proxy that is ready."""
     with running_server(folder) as server, running_proxy(server.url) as proxy:
         subprocess.run(
-            [sys.executable, "-m", "addtree.cli", "status", "--storage", proxy.url],
+            [sys.executable, "-m", "addtree", "status", "--storage", proxy.url],
             check=True,
             stdout=subprocess.DEVNULL,
         )

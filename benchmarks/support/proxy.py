@@ -16,7 +16,7 @@ class Proxy:
     def __init__(self, database: str) -> None:
         port = free_port()
         self.url = f"grpc://localhost:{port}"
-        self._command = [sys.executable, "-m", "addtree.cli", "proxy", "--storage", database, "--port", str(port)]
+        self._command = [sys.executable, "-m", "addtree", "proxy", "--storage", database, "--port", str(port)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
