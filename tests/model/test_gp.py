@@ -66,7 +66,7 @@ def test_conditioning_returns_a_new_posterior():
 
 def test_conditioning_an_almost_singular_posterior_keeps_its_predictions():
     """What is left of the new variances may be far below zero by rounding, if it is computed from the old factor."""
-    encoding, k = build(Space(x=Real(0, 1)), "additive")
+    _, k = build(Space(x=Real(0, 1)), "additive")
     X, hyper = np.linspace(0, 1, 24)[:, None], Hyperparameters(np.full(1, 1e4), np.full(k.n_scales, 5.0), 1e-12)
     rows, z = k.rows(X), np.sin(3 * X[:, 0])
     posterior = Posterior.from_data(k, hyper, rows[:12], z[:12])
@@ -80,7 +80,7 @@ def test_conditioning_an_almost_singular_posterior_keeps_its_predictions():
 
 def test_conditioning_on_a_duplicate_without_noise_equals_a_posterior_from_scratch():
     """Nothing is left of the new variance, so the factor is computed anew."""
-    encoding, k = build(Space(x=Real(0, 1)), "additive")
+    _, k = build(Space(x=Real(0, 1)), "additive")
     rows, z = k.rows(np.full((2, 1), 0.3)), np.ones(2)
     hyper = Hyperparameters(np.ones(1), np.ones(k.n_scales), 0.0)
     appended = Posterior.from_data(k, hyper, rows[:1], z[:1]).condition(rows[1:], z[1:])

@@ -1,14 +1,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from addtree import Choice, Integer, Real, Space
 from addtree.search.candidates import (
     CandidateSettings,
     Observed,
     candidates,
-    in_widest_gap,
     neglected_nodes,
     within_node,
 )
@@ -71,38 +69,6 @@ def seen(*counts):
     encoding, rng = Encoding(SPACE), np.random.default_rng(0)
     X = np.concatenate([encoding.enter(encoding.sample(n, rng), 1 + o, rng) for o, n in enumerate(counts)])
     return encoding, X, np.repeat(np.arange(len(counts), dtype=float), counts)
-
-
-def test_a_number_moves_into_its_widest_gap():
-    encoding = Encoding(Space(x=unit, c=Choice(a=Space(y=unit), b=Space(), e=Space())))
-    configs = [{"x": x, "c": "a", "y": y} for x, y in ((0.1, 0.5), (0.3, 0.55), (0.9, 0.6))]
-    X, y = encoding.encode([*configs, {"x": 0.6, "c": "b"}]), np.array([2.0, 1.0, 3.0, 0.0])
-    observed = Observed(encoding, X, y, set(encoding.keys(X)))
-    row = in_widest_gap(observed, 1)
-    assert encoding.decode(row) == pytest.approx({"x": 0.6, "c": "a", "y": 0.55})  # b does not count
-    again = Observed(encoding, X, y, {*observed.taken, *encoding.keys(row[None])})
-    assert encoding.decode(in_widest_gap(again, 1)) == pytest.approx({"x": 0.3, "c": "a", "y": 0.25})
-    assert in_widest_gap(observed, 3) is None  # nothing was seen there
-
-
-def test_a_move_into_a_gap_keeps_rules_and_restrictions():
-    space = Space(x=unit, c=Choice(a=Space(y=unit), b=Space())).where("x <= 0.5")
-    encoding = Encoding(space)
-    X = encoding.encode([{"x": 0.1, "c": "a", "y": 0.2}])
-    observed = Observed(encoding, X, np.zeros(1), set(encoding.keys(X)))
-    assert encoding.decode(in_widest_gap(observed, 1)) == pytest.approx({"x": 0.1, "c": "a", "y": 0.6})
-    restriction = Restriction.of(encoding, {"y": 0.2})
-    assert in_widest_gap(replace(observed, restriction=restriction), 1) is None
-
-
-def test_a_move_into_a_gap_opens_nothing_else():
-    opener = Real(0, 1, opens={(0.5, 1): Space(y=unit)})
-    encoding = Encoding(Space(c=Choice(a=Space(r=opener), b=Space())))
-    X = encoding.encode([{"c": "a", "r": 0.1}])
-    assert in_widest_gap(Observed(encoding, X, np.zeros(1), set()), 1) is None  # 0.55 would open y
-    X = encoding.encode([{"c": "a", "r": 0.1}, {"c": "a", "r": 0.8, "y": 0.5}])
-    row = in_widest_gap(Observed(encoding, X, np.arange(2.0), set(encoding.keys(X))), 1)
-    assert encoding.decode(row) == pytest.approx({"c": "a", "r": 0.45})
 
 
 def test_the_option_seen_least_is_the_most_neglected():

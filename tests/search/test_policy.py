@@ -90,7 +90,7 @@ def test_the_schedule_of_modes():
     assert [turn for turn, found in modes.items() if neglected in found] == [1, 3, 6, 10]
     assert [turn for turn, found in modes.items() if found[0] is Mode.GAP] == [3, 10]
     assert [idle for idle in range(1, 18) if Mode.GAP in Policy(patience=4).modes(8, idle)] == [8, 16]
-    assert not any(Mode.GAP in Policy(gaps=False).modes(turn) for turn in modes)
+    assert not any(Mode.GAP in Policy(model_free=False).modes(turn) for turn in modes)
     assert [turn for turn, found in modes.items() if local in found] == [2, 5, 8, 11]
     assert all(found[-1] is everywhere for found in modes.values())
     assert [turn for turn in modes if Policy().aims_lower(turn)] == [1, 4, 7, 10]

@@ -10,6 +10,7 @@ criterion       what a joint search maximises: an acquisition, or a sum of sever
 candidates      configurations to score
 decomposed      the search for acquisitions that add up over vertices (the paper's Algorithm 2)
 joint           the search for all others
+model_free      rows that ignore the model, for turns in which it is probably wrong
 multiobjective  what a suggestion looks for with several objectives or constraints
 noisy           what it looks for if values are noisy: top-two Thompson sampling
 failures        how it avoids evaluations that fail

@@ -122,32 +122,6 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
-def in_widest_gap(observed: Observed, node: int) -> Array | None:
-    """The best row of a node with one number in the middle of its widest gap; None if no such row is new and valid.
-
-    A gap lies between two values of the number in that node, or between one of them and an end of the range.
-    """
-    encoding, ranked = observed.encoding, observed.ranked
-    there = ranked[encoding.inside(ranked, node)]
-    if not len(there):
-        return None
-    best, gaps = there[0], []
-    for j in np.flatnonzero(encoding.is_numeric & ~np.isnan(best)):
-        values = np.sort(there[~np.isnan(there[:, j]), j])
-        ends = np.concatenate([[0.0], values, [1.0]])
-        k = int(np.argmax(np.diff(ends)))
-        gaps.append((ends[k + 1] - ends[k], j, 0.5 * (ends[k] + ends[k + 1])))
-    for _, j, middle in sorted(gaps, reverse=True):
-        row = best.copy()
-        row[j] = middle
-        (row,) = encoding.snap(row[None])
-        cells = encoding.cells.get(int(j))
-        opens_others = cells is not None and cells.of_codes(row[j]) != cells.of_codes(best[j])
-        if not opens_others and observed.admits(row):
-            return np.asarray(row)
-    return None
-
-
 def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:
     """Incumbents, the best ones more often, with some of their numbers and categories changed."""
     n = settings.near

@@ -125,7 +125,7 @@ def next_row(encoding: Encoding, X: Array, rng: np.random.Generator, restriction
         for j in encoding.node_columns[i]:
             seen = X[~np.isnan(X[:, j]), j]
             if encoding.is_numeric[j]:
-                u = _from_rarest_stratum(encoding.to_uniform(j, seen), encoding.size(j), rng)
+                u = from_rarest_stratum(encoding.to_uniform(j, seen), encoding.size(j), rng)
                 row[j] = encoding.from_uniform(j, np.array([u]))[0]
             else:
                 row[j] = _rarest(seen, np.ones(encoding.n_codes[j]), rng)
@@ -198,7 +198,7 @@ def _quotients(counts: Index, weights: Array) -> Array:
     return np.where(counts == 0, 0.0, (counts + 0.5) / weights)
 
 
-def _from_rarest_stratum(seen: Array, size: float, rng: np.random.Generator) -> float:
+def from_rarest_stratum(seen: Array, size: float, rng: np.random.Generator) -> float:
     """A number from the stratum of the unit interval that holds the fewest of c numbers.
 
     There are 2^k > c strata, so that one is empty, or as many as the variable has values if these are fewer.

@@ -11,9 +11,11 @@ turns. The turn of a suggestion is its number in the run, from 1:
 While a run is young, a neglected branch also has a turn each time that the run has made no progress for some trials.
 The model then often knows one bad value of a branch, and is too sure that the whole branch is bad.
 
-Every other turn of a neglected branch ignores the model: it moves one number of the best configuration seen there into
-its widest gap. Otherwise a valley between a flat part and a steep one is not found: the model is sure that there is
-none.
+Some turns ignore the model (see `model_free`):
+
+    neglected branch  while the branch was hardly seen, a row anywhere in it; later, in every other turn, a row in its
+                      widest gap
+    local             once searches around the best observation fail, rows beside the best of each branch in turn
 
 `local` and `neglected branch` decide where to look, and give way to `everywhere` if they find nothing new. The schedule
 applies to expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives
@@ -38,7 +40,6 @@ from addtree.search.candidates import (
     CandidateSettings,
     Observed,
     candidates,
-    in_widest_gap,
     near,
     neglected_nodes,
     within_node,
@@ -47,6 +48,7 @@ from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.failures import Avoidance
 from addtree.search.joint import JointSearch, maximize_jointly
+from addtree.search.model_free import beside_best, branches_to_search, fresh_row, in_widest_gap
 from addtree.search.multiobjective import Posteriors, by_merit, joint_criterion
 from addtree.search.noisy import TopTwo, by_mean, top_two
 from addtree.search.pathwise import SamplePath
@@ -73,7 +75,8 @@ class Policy:
     neglected     whether neglected branches have their turns
     patience      a young run without progress visits a neglected branch each time that this many trials have passed
     young         a run is young up to this many trials
-    gaps          whether every other turn of a neglected branch ignores the model
+    model_free    whether some turns ignore the model
+    hardly_seen   a branch with fewer evaluations than this was hardly seen
     aim           how far below the best the lower target is, as a share of (median - best)
     margin        how much worse than the front the reference point of several objectives is, as a share of its range
     avoidance     how failures are avoided
@@ -92,7 +95,8 @@ class Policy:
     neglected: bool = True
     patience: int = 4
     young: int = 30
-    gaps: bool = True
+    model_free: bool = True
+    hardly_seen: int = 2
     aim: float = 0.1
     margin: float = 1.0
     avoidance: Avoidance = Avoidance()
@@ -107,7 +111,7 @@ class Policy:
         """The modes of a turn, in the order in which they are tried; see `explores`."""
         if self.acquisition == "logei":
             if self.explores(turn, idle):
-                if self.gaps and self._is_second(turn, idle):
+                if self.model_free and self._is_second(turn, idle):
                     yield Mode.GAP
                 yield Mode.NEGLECTED
             if turn % self.cycle == self.local_turn:
@@ -131,7 +135,7 @@ class Policy:
 
     def with_earlier_tasks(self) -> Policy:
         """The policy of a run with earlier tasks, in which rows of the initial design explore instead."""
-        return replace(self, young=0, gaps=False)
+        return replace(self, young=0, model_free=False)
 
     def aims_lower(self, turn: int) -> bool:
         """Whether a turn aims below the best."""
@@ -193,11 +197,10 @@ def suggest(
     criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     for mode in policy.modes(turn, idle):
-        if mode is Mode.GAP:
-            row = _gap_row(policy, observed, rng) if posteriors.is_single and bonus is None else None
+        if policy.model_free and posteriors.is_single and bonus is None:
+            row = _model_free_row(mode, policy, observed, rng)
             if row is not None:
                 return row
-            continue
         rows = _rows_to_score(mode, policy, observed, rng)
         if rows is None:
             continue
@@ -238,6 +241,8 @@ def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.rando
         return observed.conform(candidates(observed, policy.candidates, rng), rng)
     if mode is Mode.LOCAL:
         return observed.conform(near(observed.encoding, observed.ranked[:1], policy.candidates, rng), rng)
+    if mode is Mode.GAP:
+        return None
     for node in neglected_nodes(observed, policy.candidates, rng):
         rows = observed.conform(within_node(observed, node, policy.candidates, rng), rng)
         if observed.has_new(rows):
@@ -245,10 +250,28 @@ def _rows_to_score(mode: Mode, policy: Policy, observed: Observed, rng: np.rando
     return None
 
 
-def _gap_row(policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
-    """A row in the widest gap of the most neglected branch; None if there is none."""
-    nodes = neglected_nodes(observed, policy.candidates, rng)
-    return in_widest_gap(observed, nodes[0]) if nodes else None
+def _model_free_row(mode: Mode, policy: Policy, observed: Observed, rng: np.random.Generator) -> Array | None:
+    """The row of a mode that ignores the model; None if the model decides."""
+    if mode is Mode.LOCAL:
+        return _row_beside_best(observed)
+    nodes = neglected_nodes(observed, policy.candidates, rng) if mode in (Mode.GAP, Mode.NEGLECTED) else []
+    if not nodes:
+        return None
+    if mode is Mode.GAP:
+        return in_widest_gap(observed, nodes[0])
+    n_seen = int(np.sum(observed.encoding.inside(observed.X, nodes[0])))
+    return fresh_row(observed, nodes[0], rng) if n_seen < policy.hardly_seen else None
+
+
+def _row_beside_best(observed: Observed) -> Array | None:
+    """A row beside the best one of a branch; None as long as the search around the best of all has not failed."""
+    for branch in branches_to_search(observed):
+        if not branch.failures and branch.best == int(np.argmin(observed.y)):
+            return None
+        row = beside_best(observed, branch)
+        if row is not None:
+            return row
+    return None
 
 
 def _decomposed_row(
