@@ -163,14 +163,15 @@ class SamplePaths:
         """
         kernel, active, correction = self.kernel, self.kernel.active(X), self._correction[:, draw].T
         points = MovingPoints(kernel, self._posterior.hyper, self._posterior.rows, X, active)
-        linear = np.flatnonzero(np.any(active[:, kernel.linear], axis=0))  # among the linear terms
+        counts = np.any(active, axis=0)
+        linear = np.flatnonzero(counts[kernel.linear])  # among the linear terms
         coefficients = self._coefficients[np.ix_(linear, draw)].T * active[:, kernel.linear[linear]]
         read, degrees = (part[linear] for part in kernel.polynomials)
         trends = np.flatnonzero(degrees > 0)
         cosines = []  # For each term that is active somewhere: where it is active, what it reads, and its cosines.
         for t, (frequencies, phases, weights) in self._cosines.items():
-            on = np.flatnonzero(active[:, t])
-            if len(on):
+            if counts[t]:
+                on = np.flatnonzero(active[:, t])
                 own = np.ascontiguousarray(weights[:, draw[on]].T)
                 cosines.append((on, np.ix_(on, kernel.term_features(t)[0]), frequencies, phases, own))
 
