@@ -34,6 +34,13 @@ def told_twice():
     opt.tell(trial, 1.0)
 
 
+def forgotten_after_told():
+    opt = optimizer()
+    trial = opt.ask()
+    opt.tell(trial, 1.0)
+    opt.forget(trial)
+
+
 def told_after_forget():
     opt = optimizer()
     trial = opt.ask()
@@ -134,6 +141,7 @@ MISUSES = [
     (lambda path: optimizer().tell({"x": 5, "model": "c"}, 1.0), at.ConfigError, "'x': 5", "use a value inside"),
     (lambda path: optimizer().tell(optimizer().ask(), 1.0), at.TrialError, "another run", "trial.config"),
     (lambda path: told_twice(), at.TrialError, "already told", "tell each trial once"),
+    (lambda path: forgotten_after_told(), at.TrialError, "already told", "forget only pending ones"),
     (lambda path: told_after_forget(), at.TrialError, "was forgotten", "tell its configuration"),
     (lambda path: optimizer().forget(0), at.TrialError, "trial 0 is unknown", "ask()"),
     (lambda path: optimizer().predict({"x": 0.5}), at.ConfigError, "'model'", "missing"),

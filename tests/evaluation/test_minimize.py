@@ -233,6 +233,13 @@ def test_a_file_of_another_run_is_refused(space, settings, word, tmp_path):
     assert path.read_bytes() == content
 
 
+def test_a_file_of_another_space_says_what_differs(tmp_path):
+    at.minimize(lambda c: c["x"], at.Space(x=at.Real(0, 1), n=at.Integer(1, 3)), 2, resume=tmp_path / "run.json")
+    with pytest.raises(OptionError, match=r"the file has x: real \[0, 1\], space= has x: real \[0, 2\];") as caught:
+        at.minimize(lambda c: c["x"], at.Space(x=at.Real(0, 2), n=at.Integer(1, 3)), 3, resume=tmp_path / "run.json")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_resumed_run_evaluates_the_labels_of_its_space(tmp_path):
     """JSON holds the members of an enumeration of strings as strings."""
 
@@ -330,5 +337,12 @@ def test_the_remedy_for_an_objective_that_always_fails_is_one_that_helps():
         at.minimize(broken, SPACE, 5, seed=0)
     with pytest.raises(NoSuccessError, match=r"which is not a finite number \(.*\); correct the objective$"):
         at.minimize(lambda c: [1.0, 2.0], SPACE, 5, seed=0)
+    two = {"a": "min", "b": "max"}
     with pytest.raises(NoSuccessError, match="whose 'b' is not a finite number"):
-        at.minimize(lambda c: {"a": 1, "b": None}, SPACE, 5, seed=0, objectives={"a": "min", "b": "max"})
+        at.minimize(lambda c: {"a": 1, "b": None}, SPACE, 5, seed=0, objectives=two)
+    with pytest.raises(NoSuccessError, match=r"\(1.0, 2.0\), .* return a dict with a number for each of 'a', 'b'$"):
+        at.minimize(lambda c: (1.0, 2.0), SPACE, 5, seed=0, objectives=two)
+    with pytest.raises(NoSuccessError, match="which is a dict; return a number, or name its values by objectives="):
+        at.minimize(lambda c: {"loss": 1.0, "epoch": 3}, SPACE, 5, seed=0)
+    with pytest.raises(NoSuccessError, match="'loss' is not one of 'a', 'b'; leave it out"):
+        at.minimize(lambda c: {"a": 1.0, "b": 2.0, "loss": 1.0}, SPACE, 5, seed=0, objectives=two)

@@ -15,7 +15,7 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.report import Limits, Record
 from addtree.report.model import fit_surrogate
-from addtree.report.optima import ChoiceOptima, OptimumSearch, best_values, choice_optima
+from addtree.report.optima import ChoiceOptima, OptimumSearch, _descend, best_values, choice_optima
 from addtree.search.candidates import Observed
 from addtree.search.pathwise import SamplePaths
 from tests.report.cases import evaluated, smooth
@@ -223,3 +223,29 @@ def test_the_work_is_bounded() -> None:
     bounded, _ = minima(TWO, rows, replace(SEARCH, candidates=60, work=1))
     rough, _ = minima(TWO, rows, replace(SEARCH, candidates=60, steps=0))
     assert np.array_equal(bounded, rough)
+
+
+@pytest.mark.parametrize(("domain", "more"), [(at.Real(0, 1), 0), (at.Real(0, 1, step=0.1), 1)])
+def test_ends_of_descents_are_evaluated_again_only_if_they_are_snapped(domain: at.Real, more: int) -> None:
+    space = at.Space(m=at.Choice(a=at.Space(x=domain), b=at.Space()))
+    encoding, trials, n_calls = space.encoding, evaluated(space, smooth, 12), 0
+
+    class CountedPaths(SamplePaths):
+        def functions(self, X: Any, draw: Any) -> Any:
+            function = super().functions(X, draw)
+
+            def counted(X: Any) -> Any:
+                nonlocal n_calls
+                n_calls += 1
+                return function(X)
+
+            return counted
+
+    X, y = encoding.encode([trial.config for trial in trials]), np.array([trial.value for trial in trials])
+    rng, data = np.random.default_rng(0), Observations.exact(X, y)
+    surrogate = fit_surrogate(encoding, data, Specification(transform=SEARCH.transform), Limits(), rng)
+    paths = CountedPaths(surrogate.posterior, SEARCH.draws, rng)
+    starts = np.repeat(encoding.encode([{"m": "a", "x": 0.5}]), SEARCH.draws, axis=0)
+    ((end, draw, value),) = _descend(paths, encoding, starts, replace(SEARCH, steps=3))
+    assert n_calls == 1 + 3 + more
+    assert value == pytest.approx(paths.values(surrogate.kernel.rows(end))[np.arange(len(draw)), draw])

@@ -45,6 +45,9 @@ def test_what_is_missing_is_filled_in() -> None:
     pending, failed = make_records(SPACE, [{"config": {"x": 0.5}, "state": "pending"}, {"config": {"m": "a"}}], Goals())
     assert (pending.id, pending.state) == (0, "pending")
     assert (failed.id, failed.state, failed.value) == (1, "failed", None)
+    for value in (math.nan, math.inf):  # as for `Optimizer.tell`
+        (failed,) = make_records(SPACE, [{"config": {"x": 0.5, "m": "b"}, "value": value}], Goals())
+        assert (failed.state, failed.value, failed.values) == ("failed", None, {})
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,15 @@ def test_an_extreme_value_does_not_hide_the_others() -> None:
     assert report.learned.curves["r9"].range == pytest.approx(1, abs=0.5)
 
 
+def test_values_that_are_all_too_large_are_the_same() -> None:
+    report = build(at.Space(x=at.Real(0, 1)), [{"config": {"x": i / 9}, "value": (1 + i) * 1e305} for i in range(9)])
+    assert not report.models
+    assert [note.split(" (")[0] for note in report.notes] == [
+        "Values beyond ±1e+300",
+        "All values are the same, so there is nothing to explain.",
+    ]
+
+
 def test_maximizing_the_negative_is_the_mirror_image() -> None:
     known = paper_trials(30)
     one = build(synthetic().space, known).learned

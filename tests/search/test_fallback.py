@@ -20,3 +20,13 @@ def test_there_is_no_new_row_if_all_are_taken():
         codes = np.linspace(0.0, 1.0, n_most + 1)
         taken = set(encoding.keys(np.stack([codes, codes], axis=1)))
         assert new_row(encoding, taken, None, np.random.default_rng(0)) is None
+
+
+def test_rows_that_can_be_listed_are_not_sampled():
+    """The only random numbers are those of the order in which they are tried."""
+    encoding = Space(x=Integer(0, 9)).encoding
+    first, *others = np.random.default_rng(0).permutation(encoding.enumerate())
+    np.testing.assert_array_equal(new_row(encoding, set(), None, np.random.default_rng(0)), first)
+    np.testing.assert_array_equal(
+        new_row(encoding, set(encoding.keys(np.array([first]))), None, np.random.default_rng(0)), others[0]
+    )

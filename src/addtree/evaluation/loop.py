@@ -178,7 +178,11 @@ class _Run:
         try:
             self.optimizer.goals.read_values(outcome.value)
         except TrialError as error:
-            evaluation = replace(outcome.evaluation, error=f"the objective returned a wrong result: {error}")
+            problem = f"a wrong result: {error}"
+            goals = self.optimizer.goals
+            if goals.is_single and not goals.named:
+                problem = f"{outcome.value!r}, which is a dict; return a number, or name its values by objectives="
+            evaluation = replace(outcome.evaluation, error=f"the objective returned {problem}")
             return Outcome(None, evaluation, "returned a wrong result")
         return outcome
 
@@ -186,8 +190,10 @@ class _Run:
         """Raise a NoSuccessError if the objective is broken."""
         n = len(self.causes)
         if not self.has_value and n >= _MAX_FAILURES and len(set(self.causes)) == 1 and self.stopped is None:
-            remedy = "correct the objective"
-            if told.traceback is not None:
+            names, remedy = self.optimizer.goals.names, "correct the objective"
+            if len(names) > 1 and str(self.causes[-1]).startswith("returned "):
+                remedy += f", which has to return a dict with a number for each of {', '.join(map(repr, names))}"
+            elif told.traceback is not None:
                 remedy += ", or give catch=() to see the exception itself"
             elif self.options.trial_timeout is not None:
                 remedy += ", or give a longer trial_timeout"

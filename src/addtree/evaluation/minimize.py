@@ -13,6 +13,7 @@ from addtree.evaluation.loop import Callback, Objective, RunOptions, run
 from addtree.optimizer import Optimizer
 from addtree.run import display
 from addtree.run.goals import Bounds, Noise
+from addtree.space.forms import difference
 from addtree.space.space import Space, check_space
 from addtree.trials import Trial
 
@@ -141,7 +142,11 @@ def _resumed(path: str | os.PathLike[str], given: Optimizer, settings: Mapping[s
     """The optimizer in a file, or an OptionError if it belongs to another run than the optimizer that was given."""
     optimizer = Optimizer._load(path, given.space)
     if optimizer.space != given.space:
-        raise OptionError(f"resume={os.fspath(path)!r} holds a run on another space; give another file, or delete it")
+        here, there = difference(str(optimizer.space), str(given.space))
+        raise OptionError(
+            f"resume={os.fspath(path)!r} holds a run on another space: the file has {here}, space= has {there}; "
+            "restore the space, give another file, or delete it"
+        )
     for name, saved in optimizer.options.items():
         if given.options[name] != saved and not (settings[name] is None and name in ("seed", "n_initial")):
             raise OptionError(

@@ -287,21 +287,31 @@ class Kernel:
 
     def rows(self, X: Array) -> Rows:
         """Prepare encoded rows. Indicators are 1/√2, so that two categories are at squared distance 1."""
+        active, imputed = self.active(X), self.impute(X)
+        basis = active.astype(float)
+        basis[:, self.linear] *= self.basis_functions(imputed)[0]
+        return Rows(imputed, active, basis, self.features(imputed))
+
+    def active(self, X: Array) -> Mask:
+        """Which terms are active in encoded rows (n x T)."""
         columns, low, high, gates = self._gates
         values = X[:, columns] if X.shape[1] else np.full((len(X), len(columns)), np.nan)
         held = (low <= values) & (values <= high)
         held[:, 0] = True
-        active = np.asarray(np.all(held[:, gates], axis=2))
-        imputed = self.impute(X)
-        read, code = self._indicators
-        features = [np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)]
-        basis = active.astype(float)
-        basis[:, self.linear] *= self.basis_functions(imputed)[0]
-        return Rows(imputed, active, basis, np.concatenate(features, axis=1))
+        return np.asarray(np.all(held[:, gates], axis=2))
 
-    def basis_functions(self, imputed: Array) -> tuple[Array, Array]:
-        """The polynomials of the linear terms at imputed rows (n x L), and their derivatives by their columns."""
-        columns, degrees = self.polynomials
+    def features(self, imputed: Array) -> Array:
+        """The features of imputed rows (n x F): the columns, zero for categories, and the indicators."""
+        read, code = self._indicators
+        numbers, indicators = np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)
+        return np.concatenate([numbers, indicators], axis=1)
+
+    def basis_functions(self, imputed: Array, linear: Index | slice = slice(None)) -> tuple[Array, Array]:
+        """The polynomials of the linear terms at imputed rows (n x L), and their derivatives by their columns.
+
+        linear  positions of the ones that are wanted among the linear terms; all by default
+        """
+        columns, degrees = (part[linear] for part in self.polynomials)
         if not imputed.shape[1]:
             return np.ones((len(imputed), len(columns))), np.zeros((len(imputed), len(columns)))
         return legendre(imputed[:, columns], degrees)

@@ -208,9 +208,10 @@ class MovingPoints:
         columns, degrees = kernel.polynomials
         counts = np.zeros((len(row), len(degrees)), dtype=bool)
         counts[counted.point[linear], kernel.linear_position[counted.term[linear]]] = True
-        amplitudes, basis, moves = hyper.amplitudes[kernel.linear], rows.basis[:, kernel.linear], degrees > 0
-        self._fixed = (counts[:, ~moves] * amplitudes[~moves]) @ basis[:, ~moves].T
-        self._variance = counts[:, ~moves] @ amplitudes[~moves] + scatter(
+        amplitudes, basis = hyper.amplitudes[kernel.linear], rows.basis[:, kernel.linear]
+        still, moves = (np.any(counts, axis=0) & which for which in (degrees == 0, degrees > 0))
+        self._fixed = (counts[:, still] * amplitudes[still]) @ basis[:, still].T
+        self._variance = counts[:, still] @ amplitudes[still] + scatter(
             counted.point[~linear], hyper.amplitudes[counted.term[~linear]], len(row)
         )
         self._counts, self._degrees = counts[:, moves], degrees[moves]

@@ -203,7 +203,9 @@ def _minima(paths: SamplePaths, pool: Array, encoding: Encoding, search: Optimum
     best = np.array([values[within].min(axis=0) for within in inside]).T
     leaves = _leaves(encoding)
     starts = [np.flatnonzero(inside[leaf])[values[inside[leaf]].argmin(axis=0)] for leaf in leaves]  # S each
-    for X, draw, value in _descend(paths, encoding, pool[np.concatenate(starts)], search):
+    ends = list(_descend(paths, encoding, pool[np.concatenate(starts)], search))
+    if ends:
+        X, draw, value = (np.concatenate(part) for part in zip(*ends, strict=True))
         for node in range(len(nodes)):
             within = encoding.inside(X, node)
             np.minimum.at(best[:, node], draw[within], value[within])
@@ -233,7 +235,7 @@ def _descend(
 
     starts  rows, those of one leaf after another, in the order of the draws
     """
-    counted = int(np.sum(paths.kernel.rows(starts).active)) * search.draws // paths.size  # for all draws
+    counted = int(np.sum(paths.kernel.active(starts))) * search.draws // paths.size  # for all draws
     steps = min(search.steps, search.work // max(counted, 1))
     if steps == 0:
         return
@@ -244,11 +246,12 @@ def _descend(
 
         def ascent(X: Array, function: Any = function) -> tuple[Array, Array]:
             value, gradient = function(X)
-            return -value, -gradient
+            return -value, -gradient()
 
         box = Box(encoding.is_numeric & ~np.isnan(X), *encoding.bounds(X))
-        end = encoding.snap(ascend(ascent, X, box, steps=steps)[0])
-        yield end, draw, function(end)[0]
+        reached, value = ascend(ascent, X, box, steps=steps)
+        end = encoding.snap(reached)
+        yield end, draw, -value if np.array_equal(end, reached, equal_nan=True) else function(end)[0]
 
 
 # ---------------------------------------------------------------------- summaries

@@ -50,8 +50,8 @@ class Record:
 def make_records(space: Space, trials: Iterable[Any], goals: Goals) -> tuple[Record, ...]:
     """Trials as records; a trial is a `Record`, a `Trial` of an optimizer, or a mapping with the keys of a `Record`.
 
-    Without an id, a trial takes its position; without a state, it is done if it has a value, else failed. With several
-    objectives or constraints, the value is a dict with a number for each, under the key `value` or `values`.
+    Without an id, a trial takes its position; without a state, it is done if it has a finite value, else failed. With
+    several objectives or constraints, the value is a dict with a number for each, under the key `value` or `values`.
     """
     return tuple(_make_record(space, goals, i, trial) for i, trial in enumerate(trials))
 
@@ -67,11 +67,11 @@ def _make_record(space: Space, goals: Goals, position: int, trial: Any) -> Recor
     number = position if known is None else int(known)
     if not isinstance(config, Mapping):
         raise TrialError(f"trial {number} has no configuration: {trial!r}; give trials with config, state and value")
-    state = got.get("state") or ("failed" if told is None else "done")
-    if state not in STATES:
-        raise TrialError(f"trial {number}: state {state!r} is unknown; use one of {', '.join(map(repr, STATES))}")
     values = {} if told is None else goals.read_values(told)
     finite = {name: value for name, value in values.items() if math.isfinite(value)}
+    state = got.get("state") or ("done" if len(finite) == len(goals.names) else "failed")
+    if state not in STATES:
+        raise TrialError(f"trial {number}: state {state!r} is unknown; use one of {', '.join(map(repr, STATES))}")
     if state == "done":
         config = space.validate(config)
         if len(finite) < len(goals.names):

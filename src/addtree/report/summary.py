@@ -278,10 +278,10 @@ def _learn_all(
     directions = {objective.name: objective.maximize for objective in goals.objectives}
     directions |= {constraint.name: constraint.sign < 0 for constraint in goals.constraints}
     for k, (name, maximize) in enumerate(directions.items()):
-        own, more = with_value(known, name), []
-        values = [_value(trial) for trial in own if trial.state == "done"]
-        if max(values) - min(values) < _MIN_RANGE:
-            more = ["All values are the same, so there is nothing to explain."]
+        own = with_value(known, name)
+        values, more = _bound(np.array([_value(trial) for trial in own if trial.state == "done"]))
+        if np.ptp(values) < _MIN_RANGE:
+            more += ["All values are the same, so there is nothing to explain."]
         else:
             explained = with_value([best], name)[0] if best is not None and k == 0 else None
             fit = Fit(space, maximize, limits, goals.noise.get(name))

@@ -258,7 +258,7 @@ class TrialLog:
         if known.state != "pending":
             raise TrialError(
                 f"trial {known.id} was already told ({known.state}, {known.values!r}); tell each trial once, "
-                "or tell its configuration to add another observation"
+                "forget only pending ones, or tell its configuration to add another observation"
             )
         return known
 

@@ -34,10 +34,9 @@ def new_row(
 
 def _random_rows(encoding: Encoding, taken: set[bytes], rng: np.random.Generator) -> Iterator[Array]:
     """Rows that satisfy the rules, in several attempts: all of them if they can be listed."""
-    X = encoding.sample(_RANDOM_ROWS, rng)
     if len(taken) < encoding.space.n_configs <= _ENUMERABLE:
         yield rng.permutation(encoding.enumerate())
         return
-    yield X
+    yield encoding.sample(_RANDOM_ROWS, rng)
     if encoding.feasibility.rules:  # Where a rule admits little, a sample may have few different rows.
         yield encoding.feasibility.complete(encoding.sample_freely(_RANDOM_ROWS, rng), rng)

@@ -156,33 +156,51 @@ class SamplePaths:
         """Every draw at m queries (m x S)."""
         return np.asarray(self._prior(queries) + self._posterior.cross.value(queries) @ self._correction)
 
-    def functions(self, X: Array, draw: Index) -> Callable[[Array], tuple[Array, Array]]:
-        """Draw `draw[b]` at moving points X[b], as a function of X: its values (B) and their gradients (B x D)."""
-        kernel, active, correction = self.kernel, self.kernel.rows(X).active, self._correction[:, draw].T
+    def functions(self, X: Array, draw: Index) -> Callable[[Array], tuple[Array, Callable[[], Array]]]:
+        """Draw `draw[b]` at moving points X[b], as a function of X: its values (B), and what computes their gradients.
+
+        The gradients (B x D) take half of the time, so they are computed only when they are asked for.
+        """
+        kernel, active, correction = self.kernel, self.kernel.active(X), self._correction[:, draw].T
         points = MovingPoints(kernel, self._posterior.hyper, self._posterior.rows, X, active)
-        coefficients = self._coefficients[:, draw].T * active[:, kernel.linear]
-        read, degrees = kernel.polynomials
+        counts = np.any(active, axis=0)
+        linear = np.flatnonzero(counts[kernel.linear])  # among the linear terms
+        coefficients = self._coefficients[np.ix_(linear, draw)].T * active[:, kernel.linear[linear]]
+        read, degrees = (part[linear] for part in kernel.polynomials)
         trends = np.flatnonzero(degrees > 0)
         cosines = []  # For each term that is active somewhere: where it is active, what it reads, and its cosines.
         for t, (frequencies, phases, weights) in self._cosines.items():
-            on = np.flatnonzero(active[:, t])
-            if len(on):
+            if counts[t]:
+                on = np.flatnonzero(active[:, t])
                 own = np.ascontiguousarray(weights[:, draw[on]].T)
                 cosines.append((on, np.ix_(on, kernel.term_features(t)[0]), frequencies, phases, own))
 
-        def function(X: Array) -> tuple[Array, Array]:
+        def function(X: Array) -> tuple[Array, Callable[[], Array]]:
             cross, _, pull_back = points.value(X)
-            rows = kernel.rows(X)
-            basis, basis_slope = kernel.basis_functions(rows.X)
+            imputed = kernel.impute(X)
+            features, (basis, basis_slope) = kernel.features(imputed), kernel.basis_functions(imputed, linear)
             value = np.sum(cross * correction, axis=1) + np.sum(coefficients * basis, axis=1)
-            by_features = np.zeros_like(rows.features)
+            angles = []
             for on, entries, frequencies, phases, own in cosines:
-                angle = rows.features[entries] @ frequencies + phases
-                value[on] += np.einsum("bm,bm->b", np.cos(angle), own)
-                by_features[entries] -= (np.sin(angle) * own) @ frequencies.T
-            gradient = kernel.by_columns(by_features) + pull_back(correction, np.zeros(len(X)))
-            every = np.arange(len(X))[:, None]
-            np.add.at(gradient, (every, read[trends]), (coefficients * basis_slope)[:, trends])
+                distinct, which = _distinct_rows(features[entries])
+                angles.append((distinct @ frequencies + phases, which))
+                value[on] += np.einsum("bm,bm->b", np.cos(angles[-1][0])[which], own)
+
+            def gradient() -> Array:
+                by_features = np.zeros_like(features)
+                for (_, entries, frequencies, _, own), (angle, which) in zip(cosines, angles, strict=True):
+                    by_features[entries] -= (np.sin(angle)[which] * own) @ frequencies.T
+                out = kernel.by_columns(by_features) + pull_back(correction, np.zeros(len(X)))
+                every = np.arange(len(X))[:, None]
+                np.add.at(out, (every, read[trends]), (coefficients * basis_slope)[:, trends])
+                return out
+
             return value, gradient
 
         return function
+
+
+def _distinct_rows(values: Array) -> tuple[Array, Index | slice]:
+    """The distinct rows, and the number of each row among them. Points that start at one place share their cosines."""
+    distinct, which = np.unique(values, axis=0, return_inverse=True)
+    return (values, slice(None)) if len(distinct) == len(values) else (distinct, which.reshape(-1))

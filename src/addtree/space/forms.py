@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from addtree.errors import SpaceError
@@ -11,12 +11,15 @@ from addtree.space.choice import Choice
 from addtree.space.labels import check_labels
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.tree import Condition
+from addtree.support.numbers import plural
 
 if TYPE_CHECKING:
     from addtree.space.space import Space
 
 _MAX_WAYS = 4  # A condition is given in words by at most this many alternatives.
 _MAX_NAMES = 12  # An error message lists at most this many names.
+_MAX_LINES = 3  # An error message shows at most this many lines of a space.
+_BRANCHES = " │├└─"  # The characters that draw the tree of a space.
 
 Way: TypeAlias = tuple[tuple[str, int, int], ...]
 """One alternative of a condition: per variable on the way, the first and the last of its cells."""
@@ -43,6 +46,19 @@ def draw(space: Space) -> Iterator[str]:
             yield f"{'└─' if last else '├─'} {text}"
             yield from (("   " if last else "│  ") + line for line in _indented(list(draw(below))))
     yield from (f"where {rule}" for rule in space.rules)
+
+
+def difference(old: str, new: str) -> tuple[str, str]:
+    """What the drawing of each of two spaces has and the other lacks, each shortened to one line."""
+    compared = [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[0] in "-+"]
+    here, there = ([line[2:].strip(_BRANCHES) for line in compared if line[0] == sign] for sign in "-+")
+    return _shortened(here), _shortened(there)
+
+
+def _shortened(lines: Sequence[str]) -> str:
+    """The first lines, joined into one."""
+    more = f" and {plural(len(lines) - _MAX_LINES, 'more line')}" if len(lines) > _MAX_LINES else ""
+    return (" | ".join(lines[:_MAX_LINES]) or "nothing in their place") + more
 
 
 def _indented(lines: list[str]) -> Iterator[str]:

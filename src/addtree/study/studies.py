@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +20,11 @@ from addtree.model.specification import Specification
 from addtree.optuna import AddTreeSampler
 from addtree.run.goals import VALUE, Goals
 from addtree.run.suggestion import checked_seed
+from addtree.space.forms import difference
 from addtree.space.space import Space
 from addtree.study.goals import check_same_goals, directions, pareto, store_goals, study_goals, with_options
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
-from addtree.support.numbers import is_whole, plural
+from addtree.support.numbers import is_whole
 
 _SPACE = "addtree:space"  # user attribute of a study: its space in the form of `_space_text`
 _SEED = "addtree:seed"  # user attribute of a study: the seed of its sampler
@@ -32,8 +32,6 @@ _NOISE = "addtree:noise"  # user attribute of a study: the noise if declared, a 
 _REFERENCE = "addtree:reference_point"  # user attribute of a study: by name, the worst values of interest, if declared
 _INITIAL = "addtree:initial"  # user attribute of a study with a declared space: its initial configurations, as JSON
 _COST_AWARE = "addtree:cost_aware"  # user attribute of a study: whether it looks for improvement per second
-_BRANCHES = " │├└─"  # the characters that draw the tree of a space
-_MAX_SHOWN = 3  # lines of a space that the error about another space shows
 _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose objective asks for its parameters itself
 
 
@@ -281,18 +279,11 @@ def _check_same_space(study: optuna.Study, space: Space | None) -> None:
     if stored is None:
         raise StudyError(f"study {name!r} was not made by addtree for this space; give the new study another name")
     old, new = (_DEFINE_BY_RUN if shown is None else str(shown) for shown in (space_of(study), space))
-    compared = [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[0] in "-+"]
-    here, there = ([line[2:].strip(_BRANCHES) for line in compared if line[0] == sign] for sign in "-+")
+    here, there = difference(old, new)
     raise StudyError(
-        f"study {name!r} belongs to another space: the study has {_shortened(here)}, the file has {_shortened(there)}; "
+        f"study {name!r} belongs to another space: the study has {here}, the file has {there}; "
         "restore the space, or give the new study another name"
     )
-
-
-def _shortened(lines: Sequence[str]) -> str:
-    """The first lines of a difference, joined into one."""
-    more = f" and {plural(len(lines) - _MAX_SHOWN, 'more line')}" if len(lines) > _MAX_SHOWN else ""
-    return (" | ".join(lines[:_MAX_SHOWN]) or "nothing in their place") + more
 
 
 # ---------------------------------------------------------------------- progress

@@ -68,7 +68,7 @@ class Task:
         if not isinstance(value, Mapping) or set(value) != set(names):
             raise ObjectiveError(
                 f"the objective returned {value!r}{defined(self.objective)}; "
-                f"return a dict with a number for each of {', '.join(map(repr, names))}"
+                f"return a dict with a number for each of {', '.join(map(repr, names))}, and nothing else"
             )
         return {name: self._number(value[name], value) for name in names}
 
