@@ -48,7 +48,7 @@ VARIANTS: dict[str, Settings] = {
     "neglected branches only on schedule": with_policy(young=0),
     "neglected branches after 3 trials without progress": with_policy(patience=3),
     "no turns that ignore the model": with_policy(model_free=False),
-    "rows anywhere only in branches never seen": with_policy(hardly_seen=1),
+    "no rows anywhere in options that were hardly seen": with_policy(enough=0),
     "four initial points": replace(DEFAULT, design=DesignSettings(rows=4)),
     "ten initial points": replace(DEFAULT, design=DesignSettings(rows=10)),
     "24 initial points": replace(DEFAULT, design=DesignSettings(rows=24)),

@@ -56,21 +56,35 @@ def test_a_fresh_row_is_where_its_branch_was_not_seen():
     pairs = [({"x": 0.3, "c": "b", "z": 0.5}, 0.0), ({"x": 0.9, "c": "a", "y": 0.1, "k": 1}, 2.0)]
     encoding, observed = observe(space, *pairs)
     for seed in range(20):
-        config = encoding.decode(fresh_row(observed, 1, np.random.default_rng(seed)))
+        config = encoding.decode(fresh_row(observed, 1, np.random.default_rng(seed), enough=2))
         assert config["c"] == "a"
-        assert config["x"] == 0.3  # what the branch shares with others is as in the best row
+        assert config["x"] == 0.9  # what is not the option's own is as in its best row
         assert 0.5 <= config["y"] <= 1.0
         assert config["k"] > 2
+    encoding, observed = observe(space, pairs[0])
+    assert encoding.decode(fresh_row(observed, 1, np.random.default_rng(0), enough=2))["x"] == 0.3  # or in that of all
+
+
+def test_the_model_decides_below_an_option_that_was_seen_enough():
+    space = Space(c=Choice(a=Space(y=unit, d=Choice(p=Space(u=unit), q=Space(v=unit))), b=Space(z=unit)))
+    pairs = [({"c": "a", "y": y, "d": "p", "u": 0.5}, y) for y in (0.4, 0.6)]
+    encoding, observed = observe(space, *pairs)
+    rng = np.random.default_rng(0)
+    node = [found.location for found in encoding.space.nodes].index((("c", 0), ("d", 1)))
+    assert fresh_row(observed, node, rng, enough=2) is None
+    config = encoding.decode(fresh_row(observed, node, rng, enough=3))
+    assert config["d"] == "q"
+    assert config["y"] == 0.4  # as in the best row of the option above
 
 
 def test_a_fresh_row_keeps_rules_and_restrictions():
-    space = Space(x=unit, c=Choice(a=Space(y=unit), b=Space())).where("y >= 2")
-    encoding, observed = observe(Space(x=unit, c=Choice(a=Space(y=unit), b=Space())), ({"x": 0.1, "c": "b"}, 0.0))
-    rng = np.random.default_rng(0)
-    assert fresh_row(observed, 1, rng) is not None
-    assert fresh_row(replace(observed, restriction=Restriction.of(encoding, {"c": "b"})), 1, rng) is None
+    space = Space(x=unit, c=Choice(a=Space(y=unit), b=Space()))
     encoding, observed = observe(space, ({"x": 0.1, "c": "b"}, 0.0))
-    assert fresh_row(observed, 1, rng) is None
+    rng = np.random.default_rng(0)
+    assert fresh_row(observed, 1, rng, enough=2) is not None
+    assert fresh_row(replace(observed, restriction=Restriction.of(encoding, {"c": "b"})), 1, rng, enough=2) is None
+    encoding, observed = observe(space.where("y >= 2"), ({"x": 0.1, "c": "b"}, 0.0))
+    assert fresh_row(observed, 1, rng, enough=2) is None
 
 
 def test_the_best_branch_is_searched_until_that_fails():

@@ -1,7 +1,7 @@
 """Rows that ignore the model, for turns in which it is probably wrong.
 
-    fresh_row      for a branch that was hardly seen: its numbers from the least seen parts of their ranges. Expected
-                   improvement would go to the corners, where the variance is largest and real functions are often bad.
+    fresh_row      a row of a branch that was hardly seen, anywhere in it. Expected improvement would go to a corner,
+                   where the variance is largest and real functions are often bad.
     in_widest_gap  one number of the best row of a branch in its widest gap. From values on both sides of a valley, the
                    model may be sure that there is none.
     beside_best    one number of the best row of a branch in the wider gap beside it. On a plateau, or at the end of a
@@ -24,16 +24,22 @@ from addtree.search.design import from_rarest_stratum
 _LEAST_GAP = 0.02  # A gap beside the best row is worth an evaluation if it is at least this share of the range.
 
 
-def fresh_row(observed: Observed, node: int, rng: np.random.Generator) -> Array | None:
-    """A row of a node whose own numbers are from the least seen parts of their ranges; the rest is as in the best row.
+def fresh_row(observed: Observed, node: int, rng: np.random.Generator, *, enough: int) -> Array | None:
+    """A row of a node whose own numbers are from the least seen parts of their ranges.
 
-    A number that opens parameters, and the categories, are drawn at random.
+    The rest is as in the best row of the outermost option that leads to the node, or of all if that option was never
+    taken. None if that option has enough evaluations, so that the model knows about it.
     """
-    encoding, X = observed.encoding, observed.X[observed.encoding.inside(observed.X, node)]
-    (row,) = encoding.enter(observed.ranked[:1], node, rng)
+    encoding, ranked = observed.encoding, observed.ranked
+    locations = [found.location for found in encoding.space.nodes]
+    there = ranked[encoding.inside(ranked, locations.index(locations[node][:1]))]
+    if len(there) >= enough:
+        return None
+    (row,) = encoding.enter(there[:1] if len(there) else ranked[:1], node, rng)
+    inside = ranked[encoding.inside(ranked, node)]
     for j in encoding.below[node]:
         if encoding.is_numeric[j] and j not in encoding.cells and not np.isnan(row[j]):
-            seen = encoding.to_uniform(j, X[~np.isnan(X[:, j]), j])
+            seen = encoding.to_uniform(j, _values(inside, j))
             row[j] = encoding.from_uniform(j, np.array([from_rarest_stratum(seen, encoding.size(j), rng)]))[0]
     (row,) = encoding.snap(row[None])
     return np.asarray(row) if observed.admits(row) else None

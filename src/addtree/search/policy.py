@@ -13,7 +13,7 @@ The model then often knows one bad value of a branch, and is too sure that the w
 
 Some turns ignore the model (see `model_free`):
 
-    neglected branch  while the branch was hardly seen, a row anywhere in it; later, in every other turn, a row in its
+    neglected branch  while its option was hardly seen, a row anywhere in it; later, in every other turn, a row in its
                       widest gap
     local             once searches around the best observation fail, rows beside the best of each branch in turn
 
@@ -76,7 +76,7 @@ class Policy:
     patience      a young run without progress visits a neglected branch each time that this many trials have passed
     young         a run is young up to this many trials
     model_free    whether some turns ignore the model
-    hardly_seen   a branch with fewer evaluations than this was hardly seen
+    enough        an option with fewer evaluations than this was hardly seen
     aim           how far below the best the lower target is, as a share of (median - best)
     margin        how much worse than the front the reference point of several objectives is, as a share of its range
     avoidance     how failures are avoided
@@ -96,7 +96,7 @@ class Policy:
     patience: int = 4
     young: int = 30
     model_free: bool = True
-    hardly_seen: int = 2
+    enough: int = 2
     aim: float = 0.1
     margin: float = 1.0
     avoidance: Avoidance = Avoidance()
@@ -259,8 +259,7 @@ def _model_free_row(mode: Mode, policy: Policy, observed: Observed, rng: np.rand
         return None
     if mode is Mode.GAP:
         return in_widest_gap(observed, nodes[0])
-    n_seen = int(np.sum(observed.encoding.inside(observed.X, nodes[0])))
-    return fresh_row(observed, nodes[0], rng) if n_seen < policy.hardly_seen else None
+    return fresh_row(observed, nodes[0], rng, enough=policy.enough)
 
 
 def _row_beside_best(observed: Observed) -> Array | None:
