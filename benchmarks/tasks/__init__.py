@@ -116,7 +116,7 @@ FIXED = (
     *("noisy/synthetic", "noisy/iaml_super-1489-auc"),
     *("options/2", "options/30"),
 )
-# The families that nobody looked at while the default was chosen; they run only if named.
+# These families run only if named: nobody looked at them while most of the default was chosen.
 _CHECKS = ("unseen", "selection")
 USUAL = tuple(dict.fromkeys(name.split("/")[0] for name in TASKS if not name.startswith(_CHECKS)))
 # The help text of the option --tasks.
