@@ -143,3 +143,30 @@ def test_an_acquisition_that_does_not_fit_says_what_would(acquisition, covarianc
         check_acquisition(acquisition, covariance)
     for word in words:
         assert word in str(caught.value)
+
+
+def decided_by_the_model(pairs, turn):
+    """Whether two models that disagree lead to different suggestions."""
+    encoding, k = build(SPACE, "additive+interactions")
+    X, z = encoding.encode([config for config, _ in pairs]), np.array([value for _, value in pairs])
+    found = []
+    for sign in (1.0, -1.0):
+        hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), 1e-4)
+        posterior = Posterior.from_data(k, hyper, k.rows(X), sign * z)
+        found.append(ask("logei", encoding, posterior, X, z, turn=turn, taken=encoding.keys(X)))
+    return not np.array_equal(*found, equal_nan=True)
+
+
+def test_an_option_that_was_hardly_seen_does_not_need_the_model():
+    rng = np.random.default_rng(0)
+    seen = [({"x": 0.5, "c": "a", "y": y}, y) for y in rng.random(8)] + [({"x": 0.5, "c": "e"}, 1.0)] * 8
+    once = [({"x": 0.5, "c": "b", "z": 0.9}, 2.0)]
+    assert not decided_by_the_model(seen + once, turn=15)
+    assert decided_by_the_model(seen + once + [({"x": 0.5, "c": "b", "z": 0.1}, 2.5)], turn=15)
+
+
+def test_a_local_turn_does_not_need_the_model_once_its_searches_fail():
+    best, rng = [({"x": 0.5, "c": "a", "y": 0.5}, 0.0)], np.random.default_rng(0)
+    in_vain = [({"x": x, "c": "a", "y": y}, 1.0 + x) for x, y in rng.random((3, 2))]
+    assert decided_by_the_model(best + in_vain[:2], turn=11)
+    assert not decided_by_the_model(best + in_vain, turn=11)

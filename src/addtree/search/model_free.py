@@ -7,7 +7,7 @@
     beside_best    one number of the best row of a branch in the wider gap beside it. On a plateau, or at the end of a
                    range, expected improvement evaluates ever closer neighbours instead.
 
-All of them return None if there is no such row that is new and valid.
+Each function returns None if its row is not new or breaks a rule.
 """
 
 from __future__ import annotations
