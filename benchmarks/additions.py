@@ -90,7 +90,7 @@ def table(runs: regret.ByTask) -> str:
             share = report.with_interval(found[0, MARKS[-1] - 1], found[1:, MARKS[-1] - 1])
         title = step if before is None else f"+ {step}"
         lines.append([title, *cells, share, f"{row['milliseconds']:.1f}", str(row["runs"])])
-    return "\n\n".join([*page.provisional(results, steps), report.markdown_table(lines)])
+    return "\n\n".join([*page.fewer_runs(results, steps), report.markdown_table(lines)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

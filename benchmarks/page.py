@@ -1,15 +1,15 @@
-"""The page of results in the documentation: `python -m benchmarks.page --results DIR`.
+"""The page of results in the documentation: `python -m benchmarks.page [--results DIR]`.
 
-It reads the runs of the fixed tasks (`python -m benchmarks.run --tasks fixed`), and writes `docs/benchmark-results.md`,
-its figures, and the short table in `README.md`. After a change of addtree, run its two methods again and then this
-command; the runs of the peers stay.
+It writes `docs/benchmark-results.md`, its figures, and the short table in `README.md` from the runs of the fixed tasks
+that are kept in `benchmarks/recorded`. With `--results`, the runs of that folder (`python -m benchmarks.run --tasks
+fixed`) are recorded first. After a change of addtree, run its two methods again and record them; the runs of the peers
+stay.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import numpy as np
 from addtree.support.files import write_text
 from benchmarks import report, tasks
 from benchmarks.paired import holm
-from benchmarks.support import regret
-from benchmarks.support.files import RESULTS
+from benchmarks.support import recorded, regret
+from benchmarks.support.files import RECORDED, RESULTS
+from benchmarks.support.recorded import Run
 from benchmarks.support.regret import ALPHA, BASELINE, Results
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -30,6 +31,7 @@ LEAST_SEEDS = 10  # With fewer seeds, no difference on 20 tasks is significant a
 SHORT_BUDGET = 40  # The evaluations of methods that are too slow for whole runs.
 # The table of the README lies between these two lines; it shows these columns of the first table of the page.
 BEGIN, END = "<!-- python -m benchmarks.page writes this table -->", "<!-- the end of this table -->"
+FEWER_RUNS = "**Fewer runs.**"
 README_COLUMNS = ("method", "at 20", "at 30", "at 50", "at 100", "ms per suggestion")
 TITLES = {
     "addtree": "**addtree**",
@@ -39,6 +41,7 @@ TITLES = {
     "optuna-tpe-hierarchical": "OptunaHub's hierarchical TPE",
     "optuna-tpe-union": "OptunaHub's union TPE",
     "optuna-gp": "Optuna GPSampler",
+    "optuna-gp-flat": "Optuna GPSampler, the space flattened by hand",
     "hyperopt": "Hyperopt",
     "smac": "SMAC",
     "random": "random search",
@@ -72,12 +75,12 @@ def write(runs: regret.ByTask, short: regret.ByTask, about: Mapping[str, str], d
 
 
 def with_table(readme: str, page: str) -> str:
-    """The README with the first table of the page, and with the page's remark if that is provisional."""
+    """The README with the first table of the page, and with the page's remark on methods with fewer runs."""
     table = page[page.index("| method") :].partition("\n\n")[0]
     rows = [line.strip("| ").split(" | ") for line in table.split("\n")]
     columns = [rows[0].index(name) for name in README_COLUMNS]
     lines = [[TITLES.get(row[0], row[0]), *(row[i] for i in columns[1:])] for row in (rows[0], *rows[2:])]
-    remark = [line for line in page.split("\n") if line.startswith("**Provisional.**")]
+    remark = [line for line in page.split("\n") if line.startswith(FEWER_RUNS)]
     before, _, rest = readme.partition(BEGIN)
     after = rest.partition(END)[2]
     return before + "\n\n".join([BEGIN, *remark, report.markdown_table(lines), END]) + after
@@ -92,11 +95,12 @@ def _head(results: Results, about: Mapping[str, str]) -> list[str]:
         f"Every method on the same {len(summary['tasks'])} conditional tasks, {MARKS[-1]} evaluations each. "
         "`benchmarks/README.md` describes the tasks, the rule by which they were chosen, and the methods. "
         "`python -m benchmarks.run --tasks fixed` made the runs, and `python -m benchmarks.page` wrote this page from "
-        f"them ({versions}). [An earlier comparison](benchmark-earlier.md) has 27 tasks.",
+        f"what `benchmarks/recorded` keeps of them ({versions}). [An earlier comparison](benchmark-earlier.md) has 27 "
+        "tasks.",
         f"The regret is normalised: that of random search after {MARKS[-1]} evaluations is 1, and less is better. The "
         "brackets hold the 95 % bootstrap interval over seeds. Milliseconds are those of the processor, on one core. "
         "`addtree` has the space declared. `addtree-define-by-run` is its Optuna sampler without a declared space.",
-        *provisional(results, methods),
+        *fewer_runs(results, methods),
         _table(summary, methods),
         "At the early marks, the means depend mostly on a few tasks, such as `cash/diabetes`. On these, random search "
         "is close to the optimum at the end, so that the unit of regret is small. The median over tasks:",
@@ -110,13 +114,13 @@ def _head(results: Results, about: Mapping[str, str]) -> list[str]:
     ]
 
 
-def provisional(results: Results, methods: Sequence[str]) -> list[str]:
+def fewer_runs(results: Results, methods: Sequence[str]) -> list[str]:
     """A paragraph that names the methods with fewer than `LEAST_SEEDS` seeds on some task; none if all have them."""
     fewest = {method: min(len(each[method].seeds) for each in results.runs.values()) for method in methods}
-    lacking = [f"{method} {n}" for method, n in fewest.items() if n < LEAST_SEEDS]
+    lacking = [f"{method}, with {n} at least" for method, n in fewest.items() if n < LEAST_SEEDS]
     if not lacking:
         return []
-    return [f"**Provisional.** So far, some have fewer than {LEAST_SEEDS} seeds on a task: {'; '.join(lacking)}."]
+    return [f"{FEWER_RUNS} Every method has {LEAST_SEEDS} seeds on each task, except {'; '.join(lacking)}."]
 
 
 def _table(summary: Mapping[str, Any], methods: Sequence[str]) -> str:
@@ -245,11 +249,11 @@ def _short(results: Results, short: regret.ByTask) -> list[str]:
     return ["## Methods with fewer runs", intro, report.markdown_table(lines)]
 
 
-def versions(folder: Path) -> dict[str, str]:
+def versions(runs: Iterable[Run]) -> dict[str, str]:
     """The versions of all libraries in the runs; several of one library are all named."""
     found: dict[str, set[str]] = {}
-    for path in folder.glob("*/*/0.json"):
-        for name, version in json.loads(path.read_text())["versions"].items():
+    for run in runs:
+        for name, version in run["versions"].items():
             if version != "unknown":
                 found.setdefault(name, set()).add(version)
     return {name: " and ".join(sorted(each)) for name, each in found.items()}
@@ -258,18 +262,23 @@ def versions(folder: Path) -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder with runs")
+    parser.add_argument("--results", type=Path, help="folder with new runs, which are recorded first")
+    parser.add_argument("--recorded", type=Path, default=RECORDED, help="folder of the recorded runs")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the documentation")
     given = parser.parse_args(arguments)
-    whole, short = (
-        {task: each for task, each in regret.read(given.results, budget).items() if task in tasks.FIXED}
-        for budget in (MARKS[-1], SHORT_BUDGET)
-    )
+    if given.results is not None:
+        given.recorded.mkdir(exist_ok=True)
+        recorded.record(
+            (run for run in recorded.read_runs(given.results) if run["task"] in tasks.FIXED), given.recorded
+        )
+    runs = list(recorded.read(given.recorded))
+    whole, short = (regret.arranged(runs, budget) for budget in (MARKS[-1], SHORT_BUDGET))
     if not any(BASELINE in each for each in whole.values()):
         raise SystemExit(
-            f"no runs of {BASELINE} search in {given.results}; run: python -m benchmarks.run --tasks fixed"
+            f"no runs of {BASELINE} search in {given.recorded}; run: python -m benchmarks.run --tasks fixed, "
+            f"then python -m benchmarks.page --results {RESULTS.relative_to(DOCS.parent)}"
         )
-    print(write(whole, short, versions(given.results), given.docs))
+    print(write(whole, short, versions(runs), given.docs))
 
 
 if __name__ == "__main__":

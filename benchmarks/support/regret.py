@@ -15,7 +15,6 @@ the same kind might show.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from scipy.stats import rankdata, wilcoxon
 
 from addtree._types import Array
 from benchmarks import tasks
+from benchmarks.support import recorded
 
 REPLICATES = 2000  # The number of bootstrap samples.
 ALPHA = 0.05  # The level of significance of the tests.
@@ -84,27 +84,26 @@ class Results:
 
 
 def read(folder: Path, budget: int) -> dict[str, dict[str, Runs]]:
-    """Every run on disk with at least `budget` evaluations."""
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for path in sorted(folder.glob("*/*/*.json")):
-        run = json.loads(path.read_text())
+    """Every run in a folder of `benchmarks.run` with at least `budget` evaluations."""
+    return arranged(recorded.read_runs(folder), budget)
+
+
+def arranged(runs: Iterable[recorded.Run], budget: int) -> dict[str, dict[str, Runs]]:
+    """The runs with at least `budget` evaluations, by task and method."""
+    found: dict[str, dict[str, list[recorded.Run]]] = {}
+    for run in runs:
         if len(run["values"]) >= budget:
             found.setdefault(run["task"], {}).setdefault(run["method"], []).append(run)
 
-    def stack(runs: list[dict[str, Any]]) -> Runs:
+    def stack(runs: list[recorded.Run]) -> Runs:
         runs = sorted(runs, key=lambda run: int(run["seed"]))
         return Runs(
             tuple(run["seed"] for run in runs),
-            np.array([returned(run)[:budget] for run in runs]),
+            np.array([recorded.returned(run)[:budget] for run in runs]),
             np.array([run["seconds"][:budget] for run in runs]),
         )
 
     return {task: {method: stack(runs) for method, runs in each.items()} for task, each in found.items()}
-
-
-def returned(run: Mapping[str, Any]) -> Array:
-    """y_t of a run."""
-    return np.array(run["returned"]) if "returned" in run else np.minimum.accumulate(run["values"])
 
 
 def normalised(by_task: ByTask, best: Mapping[str, float]) -> Curves:

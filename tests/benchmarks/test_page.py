@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import page
-from benchmarks.support import regret
+from benchmarks import page, report
+from benchmarks.support import recorded, regret
+from benchmarks.support.files import RECORDED
 
 TASK, OTHER = "function/synthetic", "options/2"
 
@@ -38,14 +39,14 @@ def test_the_page_names_what_is_significant_and_the_shares(folder: Path, tmp_pat
     docs = tmp_path / "docs"
     docs.mkdir()
     (tmp_path / "README.md").write_text(f"before\n\n{page.BEGIN}\n\nold\n\n{page.END}\n\nafter\n")
-    page.main(["--results", str(folder), "--docs", str(docs)])
+    page.main(["--results", str(folder), "--recorded", str(tmp_path / "recorded"), "--docs", str(docs)])
     text = (docs / "benchmark-results.md").read_text()
     assert (docs / "benchmark" / "regret.svg").exists()
     assert f"| addtree | 100 | 4 | 3 | 1 | peer on {OTHER} |" in text
     assert "| all tasks: addtree / best peer |" in text
     assert f"| slow | {TASK} |" in text
     assert "peer 1.0, python 3.11" in text
-    assert "Provisional" not in text
+    assert page.FEWER_RUNS not in text
     readme = (tmp_path / "README.md").read_text()
     assert readme.startswith(f"before\n\n{page.BEGIN}\n\n| method | at 20 |")
     assert readme.endswith(f"|\n\n{page.END}\n\nafter\n")
@@ -76,7 +77,14 @@ def test_holm_corrects_for_the_tasks_of_a_peer(folder: Path) -> None:
 
 def test_the_page_needs_random_search(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no runs of random search"):
-        page.main(["--results", str(tmp_path)])
+        page.main(["--recorded", str(tmp_path)])
+
+
+def test_the_page_and_the_recorded_runs_belong_together() -> None:
+    runs = regret.arranged(recorded.read(RECORDED), 100)
+    results = regret.Results.from_runs(runs)
+    text = (page.DOCS / "benchmark-results.md").read_text()
+    assert report.task_table(results, results.complete) in text
 
 
 def test_the_readme_shows_the_first_table_of_the_page() -> None:

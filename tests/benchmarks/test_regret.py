@@ -83,8 +83,3 @@ def test_a_ratio_lies_inside_its_interval_and_is_one_for_equal_methods(results: 
     np.testing.assert_allclose(doubled[0], 2.0)
     assert np.all((doubled[1] <= 2.0) & (doubled[2] >= 2.0))
     np.testing.assert_allclose(regret.ratio(curves[1:], curves[1:])[1:, -1], 1.0)  # both seeds end at the same value
-
-
-def test_a_noisy_run_counts_by_what_it_returns() -> None:
-    assert regret.returned({"values": [3.0, 1.0, 2.0]}).tolist() == [3.0, 1.0, 1.0]
-    assert regret.returned({"values": [3.0, 1.0, 2.0], "returned": [3.0, 3.0, 1.0]}).tolist() == [3.0, 3.0, 1.0]
