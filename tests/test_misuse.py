@@ -61,6 +61,8 @@ def resumed_with_another_space(path):
 # What was done, the exception, what is wrong, and what to do about it.
 MISUSES = [
     (lambda path: at.minimize(SPACE, objective, 3), at.OptionError, "objective=", "minimize(objective, space)"),
+    (lambda path: at.minimize(lambda: 1.0, SPACE, 3), at.OptionError, "too many", "one argument, the configuration"),
+    (lambda path: at.minimize(lambda a, b: a, SPACE, 3), at.OptionError, "'b'", "one argument, the configuration"),
     (lambda path: at.minimize(objective, {"x": at.Real(0, 1)}, 3), at.SpaceError, "dict", "Space"),
     (lambda path: at.minimize(objective, SPACE, 0), at.OptionError, "n_trials=0", "at least 1"),
     (lambda path: at.minimize(objective, SPACE, 2.5), at.OptionError, "n_trials=2.5", "whole number"),
@@ -90,7 +92,6 @@ MISUSES = [
     (lambda path: at.minimize(objective, SPACE, 3, resume="a" * 5000), at.SaveFileError, "too long", "another path"),
     (resumed_with_another_seed, at.OptionError, "seed=0, not 1", "give seed=0"),
     (resumed_with_another_space, at.OptionError, "another space", "another file"),
-    (lambda path: at.minimize(lambda: 0.0, SPACE, 5), at.NoSuccessError, "0 positional arguments", "correct the obje"),
     (lambda path: at.minimize(lambda c: "good", SPACE, 5), at.NoSuccessError, "'good'", "correct the objective"),
     (lambda path: at.minimize(lambda c: math.nan, SPACE, 5), at.NoSuccessError, "returned nan", "correct the objecti"),
     (lambda path: at.minimize(lambda c: c["lr"], SPACE, 5), at.NoSuccessError, "KeyError: 'lr'", "line "),

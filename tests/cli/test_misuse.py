@@ -23,6 +23,7 @@ FILES = {
     "exits.py": "import sys\nsys.exit(3)\n",
     "no_space.py": "def objective(config): return 1.0\n",
     "no_objective.py": SPACE,
+    "two_arguments.py": SPACE + "def objective(config, data): return 1.0\n",
     "wrong_space.py": "space = 3\ndef objective(config): return 1.0\n",
     "wrong_initial.py": FAST + "initial = [{'y': 1}]\n",
     "raises.py": SPACE + "def objective(config):\n    return 1 / 0\n",
@@ -57,6 +58,7 @@ MISUSES = [
     ("run exits.py", 2, "exits.py calls sys.exit(3)", "line 2, in <module>); move that below `if __name__"),
     ("run no_space.py", 2, "no_space.py has no `space`", "define space = addtree.Space(...)"),
     ("run no_objective.py", 2, "no_objective.py has no function `objective`", "define objective(config)"),
+    ("run two_arguments.py", 2, "two_arguments.py: `objective`", "missing a required argument: 'data'"),
     ("run wrong_space.py", 2, "`space` is 3", "make it an addtree.Space"),
     ("run wrong_initial.py", 2, "wrong_initial.py: initial[0]", "'y'"),
     (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -18,6 +16,7 @@ from addtree.evaluation.progress import Show, n_ended, show_progress
 from addtree.evaluation.workers import Evaluator, InThisProcess, WorkerPool
 from addtree.optimizer import Optimizer
 from addtree.run.goals import checked_flag
+from addtree.support.callables import misfit
 from addtree.support.interrupts import Interrupt, interrupt_on
 from addtree.support.numbers import as_float, is_number, is_whole, plural
 from addtree.trials import Trial
@@ -76,14 +75,11 @@ def _is_exception(kind: object) -> bool:
 def _check_callback(callback: object) -> None:
     if callback is None:
         return
-    problem = f"callback={callback!r} must be a function of the optimizer and the trial: def callback(optimizer, trial)"
-    if not callable(callback):
-        raise OptionError(problem)
-    try:
-        with suppress(ValueError):  # some functions written in C do not tell their signature
-            inspect.signature(callback).bind(None, None)
-    except TypeError as error:
-        raise OptionError(f"{problem} ({error})") from None
+    if (problem := misfit(callback, 2)) is not None:
+        raise OptionError(
+            f"callback={callback!r} must be a function of the optimizer and the trial: def callback(optimizer, trial) "
+            f"({problem})"
+        )
 
 
 def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:

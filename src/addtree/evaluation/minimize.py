@@ -15,6 +15,7 @@ from addtree.run import display
 from addtree.run.goals import Bounds, Noise
 from addtree.space.forms import difference
 from addtree.space.space import Space, check_space
+from addtree.support.callables import misfit
 from addtree.trials import Trial
 
 
@@ -127,8 +128,11 @@ def minimize(
     callback          called with the optimizer and each trial that has ended; it may raise StopIteration to end the run
     """
     options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)
-    if not callable(objective):
-        raise OptionError(f"objective={objective!r} must be a function of a configuration: minimize(objective, space)")
+    if (problem := misfit(objective, 1)) is not None:
+        raise OptionError(
+            f"objective={objective!r} must be a function of one argument, the configuration ({problem}); "
+            "call minimize(objective, space)"
+        )
     settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives, "cost_aware": cost_aware}
     settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
     settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}

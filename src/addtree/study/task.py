@@ -25,6 +25,7 @@ from addtree.model.specification import Specification
 from addtree.run.goals import Goals, checked_flag
 from addtree.space.parameters import Integer, Parameter, Real
 from addtree.space.space import Choice, Space
+from addtree.support.callables import misfit
 from addtree.support.numbers import read_number, scalar
 
 _log = logging.getLogger(__name__)
@@ -124,6 +125,8 @@ def load_task(path: Path) -> Task:
     space, objective = getattr(module, "space", None), getattr(module, "objective", None)
     if not callable(objective):
         raise TaskError(f"{path} has no function `objective`; define objective(config) beside `space`")
+    if (problem := misfit(objective, 1)) is not None:
+        raise TaskError(f"{path}: `objective` must be a function of one argument ({problem}); define objective(config)")
     if space is None and list(inspect.signature(objective).parameters)[:1] != ["trial"]:
         raise TaskError(
             f"{path} has no `space`; define space = addtree.Space(...), or write define-by-run code, "

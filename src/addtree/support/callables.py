@@ -1,0 +1,22 @@
+"""Functions that users give."""
+
+from __future__ import annotations
+
+import inspect
+
+
+def misfit(function: object, n_arguments: int) -> str | None:
+    """Why this cannot be called with so many arguments, in a few words; None if it can, as far as is known.
+
+    >>> misfit(lambda config, data: 0.0, 1)
+    "missing a required argument: 'data'"
+    """
+    if not callable(function):
+        return "it cannot be called"
+    try:
+        inspect.signature(function).bind(*[None] * n_arguments)
+    except ValueError:  # Some functions written in C do not tell their signature.
+        return None
+    except TypeError as error:
+        return str(error)
+    return None
