@@ -161,26 +161,43 @@ def _shares(results: Results) -> list[str]:
         for ours in (method for method in OURS if method in methods):
             shares = [_share(curves, names, ours, methods, t) for t in MARKS]
             lines.append([f"{title}: {ours} / best peer", *shares])
+            medians = [_share_of_medians(curves, names, ours, methods, t) for t in MARKS]
+            lines.append([f"{title}: {ours} / best peer, medians over tasks", *medians])
         if set(OURS) <= set(methods):
             found = regret.ratio(*([curves[name][method] for name in names] for method in OURS[::-1]))
             cells = [report.with_interval(found[0, t - 1], found[1:, t - 1]) for t in MARKS]
             lines.append([f"{title}: define-by-run / declared", *cells])
     intro = (
         "The mean regret as a share of that of the best peer at the same mark, which is named, with the 95 % bootstrap "
-        f"interval over seeds. The real tasks are those of the families {' and '.join(f'`{name}`' for name in REAL)}."
+        "interval over seeds; and the same of the medians over tasks, which do not depend on a few of them. "
+        f"The real tasks are those of the families {' and '.join(f'`{name}`' for name in REAL)}."
     )
     return ["## As a share of the best peer", intro, report.markdown_table(lines)]
 
 
 def _share(curves: regret.Curves, names: Sequence[str], ours: str, methods: Sequence[str], mark: int) -> str:
     """Our mean regret at a mark over that of the best peer there."""
-    peers = [method for method in methods if method not in OURS and method != BASELINE]
+    peers = _peers(methods)
     if not peers:
         return "–"
     best = min(peers, key=lambda peer: np.mean([curves[name][peer][:, mark - 1].mean() for name in names]))
     found = regret.ratio(*([curves[name][method] for name in names] for method in (ours, best)))
     share, low, high = found[:, mark - 1]
     return f"{share:.2f} ({low:.2f}–{high:.2f}, {best})"
+
+
+def _share_of_medians(curves: regret.Curves, names: Sequence[str], ours: str, methods: Sequence[str], mark: int) -> str:
+    """The median over tasks of our mean regret at a mark, over that of the peer with the least median."""
+    medians = {
+        method: float(np.median([curves[name][method][:, mark - 1].mean() for name in names]))
+        for method in (ours, *_peers(methods))
+    }
+    best = min(_peers(methods), key=medians.__getitem__, default=None)
+    return "–" if best is None else f"{medians[ours] / medians[best]:.2f} ({best})"
+
+
+def _peers(methods: Sequence[str]) -> list[str]:
+    return [method for method in methods if method not in OURS and method != BASELINE]
 
 
 def tested(runs: regret.ByTask, subject: str, mark: int) -> dict[Test, tuple[bool, bool]]:

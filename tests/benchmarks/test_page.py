@@ -44,6 +44,7 @@ def test_the_page_names_what_is_significant_and_the_shares(folder: Path, tmp_pat
     assert (docs / "benchmark" / "regret.svg").exists()
     assert f"| addtree | 100 | 4 | 3 | 1 | peer on {OTHER} |" in text
     assert "| all tasks: addtree / best peer |" in text
+    assert "| all tasks: addtree / best peer, medians over tasks |" in text
     assert f"| slow | {TASK} |" in text
     assert "peer 1.0, python 3.11" in text
     assert page.FEWER_RUNS not in text
