@@ -12,6 +12,8 @@ LINTED := src tests benchmarks examples docs hub tools
 # One BLAS thread: the matrices are small, and timings stay comparable.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
+# Where this is set, every process that a test starts would compile the package again.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-slow test-all soak programs lint format release-check docs gallery picture bench speed paper clean
 
