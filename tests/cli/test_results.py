@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ FAILS_IN_B = SPACE + "def objective(config): return config['x'] if config['model
 
 
 @pytest.fixture
-def _study(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def _study(finished_run: Callable[[str, int], None], capsys: pytest.CaptureFixture[str]) -> None:
     """Twelve trials of a study called `task`."""
-    assert addtree("run", write_task(FAST), "--trials", "12", "--seed", "0", monkeypatch=monkeypatch) == 0
+    finished_run(FAST, 12)
     capsys.readouterr()
 
 
