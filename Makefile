@@ -36,7 +36,7 @@ test-slow: $(READY)
 test-all: $(BENCH_READY) programs $(GPYOPT)/.ready $(DATA)/yahpo $(DATA)/mnist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,dask,paper,bench,docs]'
 	ADDTREE_DATA=$(DATA) ADDTREE_GPYOPT_PYTHON=$(abspath $(GPYOPT))/bin/python \
-	$(BIN)/python -m pytest -m '' --skip-nothing
+	ADDTREE_SPACES=20 $(BIN)/python -m pytest -m '' --skip-nothing --hypothesis-profile=thorough
 
 # The surrogates of the benchmark.
 $(DATA)/yahpo:
