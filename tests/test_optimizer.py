@@ -593,6 +593,7 @@ def test_a_young_run_that_makes_no_progress_returns_to_neglected_branches():
     assert visits(4, 30, earlier) == visits(10**6, 30, earlier)  # the design of a run with a history explores
 
 
+@pytest.mark.slow  # a rate of success over six runs
 def test_a_valley_between_a_flat_and_a_steep_part_is_found():
     """From values on both sides of the valley, the model is sure that there is none."""
     forest = at.Space(trees=at.Integer(10, 500, log=True), criterion=at.Categorical(["gini", "entropy"]))

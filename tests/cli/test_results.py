@@ -91,7 +91,7 @@ def test_export_refuses_other_files(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 @pytest.mark.usefixtures("_study")
-@pytest.mark.parametrize("file", ["out.csv", "out.json", "out.html"])
+@pytest.mark.parametrize("file", ["out.csv", "out.html"])
 def test_a_full_disk_leaves_the_old_file_alone(file: str) -> None:
     pytest.importorskip("resource", reason="a limit on the size of files needs POSIX")
     Path(file).write_text("old")
