@@ -38,6 +38,7 @@ def url(tmp_path: Path) -> Iterator[str]:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow  # test_cli.py kills one of two workers on SQLite
 def test_four_workers_one_killed(url: str, tmp_path: Path) -> None:
     (tmp_path / "task.py").write_text(TASK)
     command = ["run", "task.py", "--trials", "60", "--workers", "4", "--storage", url, "--study", "s"]
