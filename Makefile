@@ -12,6 +12,8 @@ LINTED := src tests benchmarks examples docs hub tools
 # One BLAS thread: the matrices are small, and timings stay comparable.
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
+# Where this is set, every process that a test starts would compile the package again.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-slow test-all soak programs lint format release-check docs gallery picture bench speed paper clean
 
@@ -34,7 +36,7 @@ test-slow: $(READY)
 test-all: $(BENCH_READY) programs $(GPYOPT)/.ready $(DATA)/yahpo $(DATA)/mnist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray,dask,paper,bench,docs]'
 	ADDTREE_DATA=$(DATA) ADDTREE_GPYOPT_PYTHON=$(abspath $(GPYOPT))/bin/python \
-	$(BIN)/python -m pytest -m '' --skip-nothing
+	ADDTREE_SPACES=20 $(BIN)/python -m pytest -m '' --skip-nothing --hypothesis-profile=thorough
 
 # The surrogates of the benchmark.
 $(DATA)/yahpo:

@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
     "addtree",
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("thorough", parent=settings.get_profile("addtree"), max_examples=50)
 settings.load_profile("addtree")
 
 

@@ -16,7 +16,7 @@ def test_the_rules_admit_about_one_percent_of_twelve_parameters(ruled):
 
 
 def test_all_suggestions_are_valid(ruled):
-    assert sum(rules.seconds_per_ask(ruled, 50, seed)[1] for seed in range(4)) == 200
+    assert rules.seconds_per_ask(ruled, 50, 0)[1] == 50
 
 
 @pytest.mark.parametrize("name", rules.boundary_problems())

@@ -47,15 +47,15 @@ def write_task(text: str) -> str:
     return "task.py"
 
 
-def trials(name: str = "task") -> list[optuna.trial.FrozenTrial]:
-    """All trials of a study in the default storage."""
-    with storage_at("addtree.db") as storage:
-        return optuna.load_study(study_name=name, storage=storage).trials
+def trials(name: str = "task", storage: str = "addtree.db") -> list[optuna.trial.FrozenTrial]:
+    """All trials of a study, by default in the default storage."""
+    with storage_at(storage) as opened:
+        return optuna.load_study(study_name=name, storage=opened).trials
 
 
-def finished(name: str = "task") -> list[optuna.trial.FrozenTrial]:
+def finished(name: str = "task", storage: str = "addtree.db") -> list[optuna.trial.FrozenTrial]:
     """The finished trials that count towards the total."""
-    return [t for t in trials(name) if t.state.is_finished() and not is_lost(t)]
+    return [t for t in trials(name, storage) if t.state.is_finished() and not is_lost(t)]
 
 
 def error_lines(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,18 @@ def objective(config):
 
 
 @pytest.fixture
-def _study(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def _study(finished_run: Callable[[str, int], None], capsys: pytest.CaptureFixture[str]) -> None:
     """Fourteen trials of a study called `task`."""
-    assert addtree("run", write_task(TWO), "--trials", "14", "--seed", "0", monkeypatch=monkeypatch) == 0
-    said = capsys.readouterr()
-    assert "task: 14 trials finished" in said.out
-    assert "front of " in said.out
+    finished_run(TWO, 14)
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("_study")
+def test_run_says_how_large_the_front_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert addtree("run", "task.py", "--trials", "14", monkeypatch=monkeypatch) == 0
+    said = capsys.readouterr().out
+    assert "task: 14 trials finished" in said
+    assert "front of " in said
 
 
 @pytest.mark.usefixtures("_study")

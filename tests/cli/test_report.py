@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 from tests.cli.commands import FAST, SPACE, addtree, write_task
 
 
-def test_report_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert addtree("run", write_task(FAST), "--trials", "12", "--seed", "0", monkeypatch=monkeypatch) == 0
+def test_report_and_explain(
+    finished_run: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished_run(FAST, 12)
     capsys.readouterr()
     assert addtree("explain", monkeypatch=monkeypatch) == 0
     assert "model" in capsys.readouterr().out

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits of m
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_sample_of_mutated_inputs_is_refused_or_works(name):
-    outcomes, _, _ = run_batch(name, 0, 0, 150)
+    outcomes, _, _ = run_batch(name, 0, 0, 80)
     assert set(outcomes.values()) == {"refused", "works"}
 
 

@@ -50,15 +50,15 @@ def n_repeated(configs: list[dict[str, Any]]) -> int:
     return len(configs) - len({json.dumps(config, sort_keys=True) for config in configs})
 
 
-def test_killed_at_20_of_40_and_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    process = start(write_task(SLOW), "--trials", "40", "--seed", "0")
-    wait_for(20)
+def test_killed_in_the_middle_and_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = start(write_task(SLOW), "--trials", "24", "--seed", "0")
+    wait_for(12)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     running = [t for t in trials() if t.state == TrialState.RUNNING]
-    assert len(finished()) < 40
-    assert addtree("run", "task.py", "--trials", "40", monkeypatch=monkeypatch) == 0
-    assert len(finished()) == 40
+    assert len(finished()) < 24
+    assert addtree("run", "task.py", "--trials", "24", monkeypatch=monkeypatch) == 0
+    assert len(finished()) == 24
     assert all(t.state == TrialState.COMPLETE for t in finished())
     assert n_repeated([t.params for t in finished()]) == 0
     for lost in running:  # the trial that was running at the kill is run again, once
@@ -83,8 +83,8 @@ def test_interrupted_ends_cleanly(workers: int, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_two_workers_on_sqlite_one_killed() -> None:
-    process = start(write_task(SLOW), "--trials", "60", "--workers", "2")
-    wait_for(20)
+    process = start(write_task(SLOW), "--trials", "30", "--workers", "2")
+    wait_for(12)
     end = time.monotonic() + 20
     pids: set[int] = set()
     while not pids and time.monotonic() < end:
@@ -93,7 +93,7 @@ def test_two_workers_on_sqlite_one_killed() -> None:
     os.kill(pids.pop(), signal.SIGKILL)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    assert len(finished()) == 60
+    assert len(finished()) == 30
     assert all(t.state == TrialState.COMPLETE for t in finished())
     assert n_repeated([t.params for t in finished()]) == 0
     assert not [t for t in trials() if t.state == TrialState.RUNNING]

@@ -260,7 +260,7 @@ def test_the_shell_command(tmp_path: Path) -> None:
     script = ROOT / "examples" / "shell_command.sh"
     path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
     done = subprocess.run(
-        ["bash", script, "data", "3"],
+        ["bash", script, "data", "2"],
         cwd=tmp_path,
         env={"PATH": path, "HOME": str(tmp_path)},
         capture_output=True,
@@ -270,4 +270,4 @@ def test_the_shell_command(tmp_path: Path) -> None:
     assert "program" in done.stdout
     with storage_at(str(tmp_path / "compressor.db")) as storage:
         trials = load_study(storage, "compressor").trials
-    assert [t.state.name for t in trials] == ["COMPLETE"] * 3
+    assert [t.state.name for t in trials] == ["COMPLETE"] * 2

@@ -131,23 +131,36 @@ def data(tmp_path):
     return folder.parent
 
 
-@pytest.mark.filterwarnings("ignore")  # SMAC's and its dependencies' own
-def test_a_quick_run_writes_the_page(tmp_path, data):
-    pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
-    text = command.run("all", quick=True, out=tmp_path, data=data, jobs=2).read_text()
-    for name in ("add-tree", "addtree", "independent", "tree", "random"):
-        assert f"| `{name}` |" in text
+def check_page(folder, text):
     for title in ("Synthetic", "Regression", "Model compression, the", "Model compression, two", "Complexity"):
         assert f"## {title}" in text
     assert "of the test images right" in text
     assert "failed" not in text
     for name in ("synthetic", "regression", "compression-tree", "compression-choices", "complexity-inference"):
-        assert (tmp_path / "paper" / f"{name}.svg").stat().st_size > 1000
-        assert (tmp_path / "paper" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    for path in (tmp_path / "raw").rglob("*.json"):
+        assert (folder / "paper" / f"{name}.svg").stat().st_size > 1000
+        assert (folder / "paper" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    for path in (folder / "raw").rglob("*.json"):
         assert json.loads(path.read_text())["versions"].keys() >= {"python", "numpy", "commit"}
-    record = json.loads(next((tmp_path / "raw" / "synthetic" / "random").glob("*.json")).read_text())
+    record = json.loads(next((folder / "raw" / "synthetic" / "random").glob("*.json")).read_text())
     assert np.isfinite(record["values"]).all()
+
+
+def test_a_quick_run_of_two_methods_writes_the_page(tmp_path, data):
+    pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
+    chosen = ["add-tree", "random"]  # one with a model, which the regression needs, and one without
+    text = command.run("all", quick=True, out=tmp_path, data=data, jobs=0, seeds=1, methods=chosen).read_text()
+    assert [name for name in METHODS if f"| `{name}` |" in text] == [name for name in METHODS if name in chosen]
+    check_page(tmp_path, text)
+
+
+@pytest.mark.slow  # two seeds of every method on every experiment
+@pytest.mark.filterwarnings("ignore")  # SMAC's and its dependencies' own
+def test_a_quick_run_of_all_methods_writes_the_page(tmp_path, data):
+    pytest.importorskip("matplotlib", reason="the figures need addtree[paper]")
+    text = command.run("all", quick=True, out=tmp_path, data=data, jobs=2).read_text()
+    for name in ("add-tree", "addtree", "independent", "tree", "random"):
+        assert f"| `{name}` |" in text
+    check_page(tmp_path, text)
 
 
 def test_without_data_the_page_gives_the_remedy(tmp_path, capsys):

@@ -13,7 +13,7 @@ from addtree import Optimizer, Space, SpaceError
 from addtree.configspace import from_configspace, to_configspace
 from tests.strategies import ruled_spaces, seeds, solvable, spaces
 
-N_SPACES = int(os.environ.get("ADDTREE_SPACES", "20"))
+N_SPACES = int(os.environ.get("ADDTREE_SPACES", "10"))
 MODES = (
     {},
     {},

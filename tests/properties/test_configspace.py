@@ -13,7 +13,7 @@ import ConfigSpace as CS  # noqa: N817
 import numpy as np
 import pytest
 from ConfigSpace.exceptions import ForbiddenValueError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from addtree import Categorical, Choice, ConfigError, Integer, Optimizer, Real, Space, SpaceError
@@ -76,7 +76,6 @@ def activity(space: Space, config: dict[str, Any]) -> list[str]:
     return sorted(space.validate(config))
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_space_survives_the_round_trip(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -128,7 +127,6 @@ RULED = Space(
 LOST_RULES = {"inner + 1 > 2 * root", "k == 4 and inner < 0.3", "k in (1, 2, 5) or k > 7"}
 
 
-@settings(max_examples=40, deadline=None)
 @given(rules=st.lists(st.sampled_from(RULES), max_size=3, unique=True), seed=st.integers(0, 2**32 - 1))
 def test_rules_survive_the_round_trip_or_are_named(rules: list[str], seed: int) -> None:
     space, kept = RULED.where(*rules), RULED.where(*(rule for rule in rules if rule not in LOST_RULES))

@@ -11,7 +11,7 @@ from addtree import Optimizer
 from addtree.run.history import EarlierTask, adapt
 from tests.strategies import ruled_spaces, seeds, solvable, spaces
 
-N_SPACES = int(os.environ.get("ADDTREE_SPACES", "20"))
+N_SPACES = int(os.environ.get("ADDTREE_SPACES", "10"))
 ANY_SPACES = st.one_of(spaces(depth=2), spaces(depth=1, finite=True), ruled_spaces())
 thorough = settings(max_examples=N_SPACES, suppress_health_check=list(HealthCheck))
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import optuna
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from addtree import Choice, Integer, Optimizer, Real, Space
 from addtree.errors import ConfigError, SpaceError
@@ -48,7 +48,6 @@ def test_rows_are_valid_exactly_if_their_configurations_are(space, seed):
                 space.validate(config)
 
 
-@settings(max_examples=50, deadline=None)
 @given(ruled_spaces(), seeds)
 def test_samples_and_designs_are_valid(space, seed):
     if not solvable(space):
@@ -60,7 +59,6 @@ def test_samples_and_designs_are_valid(space, seed):
     space.validate(space.sample(rng))
 
 
-@settings(max_examples=50, deadline=None)
 @given(ruled_spaces(finite=True))
 def test_a_finite_space_is_listed_exactly(space):
     if space.n_configs > 500:
@@ -104,7 +102,6 @@ def test_forms(space):
     assert (turned == space) == (len(space.node_rules) == len(space.rules))  # it lacks the rules below the root
 
 
-@settings(max_examples=20, deadline=None)
 @given(ruled_spaces(), seeds)
 def test_suggestions_are_valid(space, seed):
     if not solvable(space):
@@ -143,7 +140,7 @@ def value(config):
 )
 def test_every_acquisition_respects_rules(options):
     optimizer = Optimizer(RULED, seed=0, n_initial=6, **options)
-    for _ in range(14):
+    for _ in range(10):
         trial = optimizer.ask()
         assert RULED.validate(trial.config)["c"] != "d"
         optimizer.tell(trial, value(trial.config))

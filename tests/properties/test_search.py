@@ -1,7 +1,7 @@
 """What holds of the search on every space."""
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from addtree.model.gp import Posterior
@@ -38,7 +38,6 @@ def brute_force(view, k, encoding, acquisition):
     return X, total
 
 
-@settings(max_examples=40)
 @given(spaces(depth=3, finite=True), seeds, st.booleans(), st.booleans())
 def test_the_decomposed_optimum_is_that_of_brute_force(space, seed, offsets, thompson):
     assume(space.n_configs <= 3000)

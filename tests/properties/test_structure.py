@@ -12,7 +12,7 @@ import ConfigSpace
 import numpy as np
 import optuna
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, IntDistribution
 
@@ -85,7 +85,6 @@ def located(space: Space) -> dict[str, frozenset[Location]]:
     return {name: frozenset(condition) for name, condition in space.conditions.items()}
 
 
-@settings(max_examples=30, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 2**32 - 1))
 def test_the_structure_inferred_is_the_one_declared(space: Space, seed: int) -> None:
     inferred, rng = Inferred(trials_of(space, seed)), np.random.default_rng(seed)
@@ -95,7 +94,6 @@ def test_the_structure_inferred_is_the_one_declared(space: Space, seed: int) -> 
         assert inferred.space.validate(inferred.config(params, complete=True)).keys() == params.keys()
 
 
-@settings(max_examples=30, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_trials_does_not_matter(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -104,7 +102,6 @@ def test_the_order_of_trials_does_not_matter(space: Space, seed: int) -> None:
     assert located(Inferred(trials).space) == located(Inferred(shuffled).space)
 
 
-@settings(max_examples=30, deadline=None)
 @given(space=spaces(), seed=st.integers(0, 2**32 - 1))
 def test_a_configuration_translates_back_to_the_parameters(space: Space, seed: int) -> None:
     trials = trials_of(space, seed)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import addtree as at
-from addtree.problems import Problem, synthetic
-from addtree.report import Record
+from addtree.problems import Problem, interaction, synthetic
+from addtree.report import Record, Report, build
 from addtree.report.effects import Effects
 from tests.strategies import sample
 
@@ -23,6 +24,18 @@ def evaluated(space: at.Space, objective: Callable[[dict[str, Any]], float], n: 
 def paper_trials(n: int) -> list[Record]:
     """n random trials of the paper's synthetic function."""
     return evaluated(synthetic().space, synthetic().objective, n)
+
+
+@cache
+def paper_report(n: int) -> Report:
+    """The report of these trials."""
+    return build(synthetic().space, paper_trials(n))
+
+
+@cache
+def interaction_report() -> Report:
+    """The report of 60 random trials of a function with interactions."""
+    return build(interaction().space, evaluated(interaction().space, interaction().objective, 60))
 
 
 def fitted(problem: Problem, n: int, seed: int = 0) -> tuple[at.AddTreeGP, list[dict[str, Any]], np.ndarray]:

@@ -12,12 +12,12 @@ import pytest
 
 import addtree as at
 from addtree.problems import synthetic
-from addtree.report import Record, build, write
+from addtree.report import Limits, Record, build, write
 from addtree.report.format import number
 from addtree.report.html import render
 from addtree.report.text import explain
 from benchmarks.report_size import LIMIT_MB, large
-from tests.report.cases import evaluated, paper_trials
+from tests.report.cases import evaluated, paper_report, paper_trials
 from tests.report.hostile import HOSTILE, hostile_report
 from tests.strategies import sample
 
@@ -72,7 +72,7 @@ class Page(HTMLParser):
 
 
 def test_every_section_is_there() -> None:
-    html = render(build(synthetic().space, paper_trials(25)))
+    html = render(paper_report(25))
     page = Page(html)
     assert page.ids >= SECTIONS
     assert len(page.scripts) == 3
@@ -89,7 +89,7 @@ def test_the_star_marks_the_path_of_the_best_configuration() -> None:
 
 
 def test_the_trust_and_the_optima_are_in_words() -> None:
-    report = build(synthetic().space, paper_trials(25))
+    report = paper_report(25)
     page = Page(render(report))
     assert report.learned is not None
     trust, choices = report.learned.trust, report.learned.optima
@@ -168,9 +168,10 @@ def test_equal_values_and_extreme_values() -> None:
         assert "effects" in Page(render(wide)).ids
 
 
-def test_a_large_report_is_small_enough(tmp_path: Path) -> None:
-    space, known = large(n_trials=1000, n_choices=25)
-    assert len(space.vertices) >= 50
+@pytest.mark.parametrize("n_choices", [5, pytest.param(25, marks=pytest.mark.slow)])
+def test_a_large_report_is_small_enough(n_choices: int, tmp_path: Path) -> None:
+    space, known = large(n_trials=1000, n_choices=n_choices)
+    assert len(space.vertices) >= 2 * n_choices
     # Only 60 of 1,000 trials have a value: that saves most of the time and hardly changes the size of the page.
     known = [{**t, "state": "done" if i < 60 else "pruned"} for i, t in enumerate(known)]
     write(tmp_path / "large.html", space, known)
@@ -208,7 +209,7 @@ def test_values_that_arithmetic_cannot_handle(size: float, maximize: bool, mixed
     configs = sample(space, 16, 0)
     values = [config["x"] if mixed and i % 3 == 0 else size * (-1) ** i for i, config in enumerate(configs)]
     known = [Record(i, config, "done", value) for i, (config, value) in enumerate(zip(configs, values, strict=True))]
-    report = build(space, known, maximize=maximize)
+    report = build(space, known, maximize=maximize, limits=Limits(draws=2))
     page = render(report)
     strict_figures(page)
     for text in (Page(page).text, explain(report)):

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 
 import addtree as at
-from addtree.problems import interaction, synthetic
 from addtree.report import build
 from addtree.report.importance import shares
-from tests.report.cases import effects_of, evaluated
+from tests.report.cases import effects_of, evaluated, interaction_report, paper_report
 from tests.strategies import seeds, spaces
 
 
@@ -27,9 +26,7 @@ def test_shares_add_up_to_one(space: at.Space, seed: int) -> None:
 
 
 def test_interactions_are_found_where_they_are() -> None:
-    without = build(synthetic().space, evaluated(synthetic().space, synthetic().objective, 40))
-    problem = interaction()
-    with_them = build(problem.space, evaluated(problem.space, problem.objective, 60))
+    without, with_them = paper_report(40), interaction_report()
     assert without.learned is not None
     assert with_them.learned is not None
     assert without.learned.interactions == ()

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from addtree.problems import interaction, synthetic
+from addtree.problems import synthetic
 from addtree.report import build, plots
 from addtree.report.importance import Share
-from tests.report.cases import evaluated, paper_trials
+from tests.report.cases import interaction_report, paper_report, paper_trials
 
 
 def test_figures_show_the_numbers_of_the_report() -> None:
-    report = build(synthetic().space, paper_trials(20))
+    report = paper_report(20)
     assert report.learned is not None
     curve = report.learned.curves["r8"]
     figure = plots.effect(curve)
@@ -26,7 +26,7 @@ def test_figures_show_the_numbers_of_the_report() -> None:
 
 
 def test_optima_show_the_belief_and_the_best_seen() -> None:
-    report = build(synthetic().space, paper_trials(20))
+    report = paper_report(20)
     assert report.learned is not None
     choice = report.learned.optima[0]
     seen, belief = plots.optima(choice).data
@@ -39,7 +39,7 @@ def test_optima_show_the_belief_and_the_best_seen() -> None:
 
 
 def test_cross_validation_shows_every_trial() -> None:
-    report = build(synthetic().space, paper_trials(20))
+    report = paper_report(20)
     assert report.learned is not None
     points = plots.cross_validation(report.learned.trust).data[1]
     assert list(points.y) == pytest.approx([trial.value for trial in report.trials], rel=1e-5)
@@ -54,8 +54,7 @@ def test_small_shares_are_summed_up() -> None:
 
 
 def test_the_joint_effect_of_an_interaction() -> None:
-    problem = interaction()
-    report = build(problem.space, evaluated(problem.space, problem.objective, 60))
+    report = interaction_report()
     assert report.learned is not None
     pair = report.learned.interactions[0]
     (heatmap,) = plots.interaction(pair).data

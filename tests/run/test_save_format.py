@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,18 +101,19 @@ def mixed(i, trial, optimizer):
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS[::3], PAPER, {"maximize": True, "noise": 0.0}], ids=str)
-@pytest.mark.parametrize("after", [0, 3, 9])
-def test_save_load_and_continue_is_the_uninterrupted_run(settings, after, tmp_path):
-    whole, part = (Optimizer(SPACE, seed=5, n_initial=5, **settings) for _ in range(2))
-    for i in range(13):
+def test_save_load_and_continue_is_the_uninterrupted_run(settings, tmp_path):
+    """Saved before every ask, and saved for the first time when there is a model."""
+    whole, *parts = (Optimizer(SPACE, seed=5, n_initial=4, **settings) for _ in range(3))
+    for i in range(10):
         mixed(i, whole.ask(), whole)
-    for i in range(after):
-        mixed(i, part.ask(), part)
-    for i in range(after, 13):
-        part.save(tmp_path / "run.json")
-        part = Optimizer.load(tmp_path / "run.json")
-        mixed(i, part.ask(), part)
-    assert part.trials == whole.trials
+    for part, after in zip(parts, (0, 8), strict=True):
+        for i in range(after):
+            mixed(i, part.ask(), part)
+        for i in range(after, 10):
+            part.save(tmp_path / "run.json")
+            part = Optimizer.load(tmp_path / "run.json")
+            mixed(i, part.ask(), part)
+        assert part.trials == whole.trials
 
 
 def test_save_between_ask_and_tell_keeps_pending_trials(tmp_path):
@@ -154,15 +156,20 @@ def test_a_save_replaces_the_last_and_leaves_nothing_else(tmp_path):
     assert (state["version"], len(state["trials"])) == (save_format.VERSION, 2)
 
 
-@pytest.fixture
-def saved(tmp_path):
+@pytest.fixture(scope="module")
+def saved_once(tmp_path_factory):
     optimizer = Optimizer(SPACE, seed=0, n_initial=3)
     run(optimizer, 5)
     optimizer.tell(optimizer.ask(), failed=True)
     optimizer.ask()
-    path = tmp_path / "run.json"
+    path = tmp_path_factory.mktemp("saved") / "run.json"
     optimizer.save(path)
     return path
+
+
+@pytest.fixture
+def saved(saved_once, tmp_path):
+    return shutil.copyfile(saved_once, tmp_path / "run.json")
 
 
 def change(path, **changes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import optuna
@@ -52,6 +53,21 @@ def test_a_mutation_of_a_journal_costs_at_most_two_trials(tmp_path: Path, monkey
         assert len(kept) >= len(sound) - 2, what
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function that returns the folder of a sound study with a storage of this name, which is run once."""
+
+    @cache
+    def folder(name: str) -> Path:
+        path = tmp_path_factory.mktemp("sound")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(path)
+            make_study_elsewhere(name)
+        return path
+
+    return folder
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("name", "mutate", "seed"),
@@ -66,11 +82,12 @@ def test_a_mutation_of_a_journal_costs_at_most_two_trials(tmp_path: Path, monkey
 def test_mutations_that_once_ended_in_an_undocumented_way(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    sound: Callable[[str], Path],
     name: str,
     mutate: Callable[[Path, random.Random], str],
     seed: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("sound").mkdir()
-    make_study_elsewhere(f"sound/{name}")
+    shutil.copytree(sound(name), "sound")
+    shutil.copy("sound/task.py", "task.py")
     assert check(name, mutate, seed)[2] in DOCUMENTED

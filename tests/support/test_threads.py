@@ -186,13 +186,13 @@ json.dump([configs, means.tolist()], sys.stdout)
 def test_the_number_of_blas_threads_changes_no_bit():
     """Without the limit, suggestions differ from the tenth on."""
     found = {}
-    for threads in ("1", "2", "4"):
+    for threads in ("1", "4"):
         environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
         command = [sys.executable, "-c", RESULTS]
         out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         found[threads] = json.loads(out.stdout)
     assert len(found["1"][0]) == 40
-    assert found["1"] == found["2"] == found["4"]
+    assert found["1"] == found["4"]
 
 
 # ------------------------------------------------------------------ threads of the user
