@@ -33,6 +33,7 @@ def test_a_difference_on_every_seed_is_found_and_its_direction_told(folders, cap
     paired.main([*map(str, folders), "--budget", "30"])
     said = capsys.readouterr().out
     assert "2 tasks, 12 paired seeds" in said
+    assert "| new is better on | 1 of 2, p = 1 |" in said
     assert "identical runs on 1 tasks; significantly different (Holm): 3 of 6" in said
     assert "- function/synthetic at 30: better by" in said
     paired.main([*map(str, folders), "--budget", "10"])
