@@ -128,11 +128,7 @@ def minimize(
     callback          called with the optimizer and each trial that has ended; it may raise StopIteration to end the run
     """
     options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)
-    if (problem := misfit(objective, 1)) is not None:
-        raise OptionError(
-            f"objective={objective!r} must be a function of one argument, the configuration ({problem}); "
-            "call minimize(objective, space)"
-        )
+    _check_objective(objective)
     settings: dict[str, Any] = {"seed": seed, "maximize": maximize, "objectives": objectives, "cost_aware": cost_aware}
     settings |= {"constraints": constraints, "noise": noise, "reference_point": reference_point}
     settings |= {"covariance": covariance, "acquisition": acquisition, "inference": inference, "n_initial": n_initial}
@@ -140,6 +136,14 @@ def minimize(
     if resume is not None and os.path.exists(resume):
         optimizer = _resumed(resume, optimizer, settings)
     return Result(optimizer, run(optimizer, objective, options))
+
+
+def _check_objective(objective: object) -> None:
+    if (problem := misfit(objective, 1)) is not None:
+        raise OptionError(
+            f"objective={objective!r} must be a function of one argument, the configuration ({problem}); "
+            "call minimize(objective, space)"
+        )
 
 
 def _resumed(path: str | os.PathLike[str], given: Optimizer, settings: Mapping[str, Any]) -> Optimizer:

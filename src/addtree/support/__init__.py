@@ -1,5 +1,6 @@
 """Small helpers, which know nothing of optimization.
 
+callables   functions that users give
 files       writing files whole or not at all
 interrupts  stopping on a signal
 numbers     what counts as a number when a user gives one
