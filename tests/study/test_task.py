@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import os
 import pickle
+import py_compile
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -258,3 +260,13 @@ def test_wrong_noise_is_named_with_its_file(noise: str, tmp_path: Path) -> None:
     for load in (load_task, load_space):
         with pytest.raises(TaskError, match=r"task_with_wrong_noise\.py: noise=.* rename `noise`"):
             load(file)
+
+
+def test_a_file_is_read_as_it_is_now(tmp_path: Path) -> None:
+    """Python takes compiled code for current if the source has the same size and the same second."""
+    file = tmp_path / "task.py"
+    for high in (1, 2):
+        file.write_text(f"import addtree as at\nspace = at.Space(x=at.Real(0, {high}))\n")
+        os.utime(file, (1e9, 1e9))
+        assert load_space(file).space == Space(x=Real(0, high))
+        py_compile.compile(str(file))

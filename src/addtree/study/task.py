@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import optuna
@@ -205,16 +206,25 @@ def _goals(path: Path, module: ModuleType) -> Goals:
     return goals
 
 
+class _SourceLoader(SourceFileLoader):
+    """Reads the source itself. Compiled code may be of a version of the same size that was saved in the same second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _import_file(path: Path) -> ModuleType:
     """Import a Python file by its path; like a script, it may import its neighbours."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise TaskError(f"{path} is not a Python file; give one that ends in .py")
+    loader = _SourceLoader(path.stem, str(path.absolute()))
+    spec = ModuleSpec(path.stem, loader, origin=loader.path)
+    spec.has_location = True  # the module has a `__file__`
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)  # pickle finds a class or function by the name of its module
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except SystemExit as error:
         raise TaskError(
             f"{path} calls sys.exit({error.code!r}) when it is imported{place_of(error)}; "
