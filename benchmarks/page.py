@@ -117,7 +117,7 @@ def _head(results: Results, about: Mapping[str, str]) -> list[str]:
 def fewer_runs(results: Results, methods: Sequence[str]) -> list[str]:
     """A paragraph that names the methods with fewer than `LEAST_SEEDS` seeds on some task; none if all have them."""
     fewest = {method: min(len(each[method].seeds) for each in results.runs.values()) for method in methods}
-    lacking = [f"{method}, with {n} at least" for method, n in fewest.items() if n < LEAST_SEEDS]
+    lacking = [f"{method} (at least {n})" for method, n in fewest.items() if n < LEAST_SEEDS]
     if not lacking:
         return []
     return [f"{FEWER_RUNS} Every method has {LEAST_SEEDS} seeds on each task, except {'; '.join(lacking)}."]

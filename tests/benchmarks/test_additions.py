@@ -31,7 +31,7 @@ def test_the_table_compares_each_step_with_the_one_before() -> None:
     assert optimum is not None
     runs = {"function/synthetic": {name: constant(optimum + level) for name, level in levels.items()}}
     note, _, *lines = additions.table(runs).splitlines()
-    assert "the paper as published, with 2 at least;" in note
+    assert "the paper as published (at least 2);" in note
     assert len(lines) == 2 + len(additions.STEPS)
     assert lines[2].startswith("| the paper as published | 0.80 | ")
     assert all("| 0.50 | 4.0 | 2 |" in line for line in lines[3:])

@@ -6,7 +6,7 @@ import inspect
 
 
 def misfit(function: object, n_arguments: int) -> str | None:
-    """Why this cannot be called with so many arguments, in a few words; None if it can, as far as is known.
+    """The reason why a function cannot be called with `n_arguments` arguments; None if there is none.
 
     >>> misfit(lambda config, data: 0.0, 1)
     "missing a required argument: 'data'"
