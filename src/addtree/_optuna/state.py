@@ -36,6 +36,9 @@ _N_SETTLED = 30
 _REVIEW_CYCLE = 5
 """In between, it is also inferred again at every multiple of this number: another structure may fit better by then."""
 
+_ENOUGH_NEW = 2
+"""Two workers do not both suggest a configuration in which this many floats are new."""
+
 
 class StudyState:
     """What a sampler knows about one study, kept between its calls.
@@ -124,13 +127,14 @@ class StudyState:
     def can_coincide(self, params: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Whether another worker could suggest exactly these parameters, so that the study has to be read again.
 
-        All workers share one initial design. After it, two workers do not reach the same new float inside a continuous
+        All workers share one initial design. After it, two workers seldom reach the same new float inside a continuous
         range, because their random numbers differ. They do reach the same bound, step or category, and a float that
-        both copied from an earlier trial.
+        both copied from an earlier trial. A turn that ignores the model copies all numbers but one, and puts that one
+        into the middle of a gap without random numbers. So it takes two new floats to be sure.
         """
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
-        variables = self.model.translation.space.variables
+        variables, n_new = self.model.translation.space.variables, 0
         for name, value in params.items():
             domain = variables.get(name)
             if name in fixed or not isinstance(domain, Real) or domain.step is not None:
@@ -139,9 +143,8 @@ class StudyState:
             is_inside = isinstance(value, float) and domain.low < value < domain.high
             # The internal representation of a float is itself.
             is_new = is_inside and value not in self.history.counts.get(name, {})
-            if is_new and all(t.params.get(name) != value for t in self.history.unfinished):
-                return False
-        return True
+            n_new += is_new and all(t.params.get(name) != value for t in self.history.unfinished)
+        return n_new < _ENOUGH_NEW
 
     def note_asked(self, name: str, distribution: BaseDistribution) -> None:
         """Record how the objective asks for a parameter."""
