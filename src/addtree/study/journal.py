@@ -90,6 +90,9 @@ class _Journal(JournalFileBackend):
 
     def __init__(self, path: str) -> None:
         self._file_lock = JournalFileSymlinkLock(path)
+        # The lock is a link to the journal. A worker that waits for the lock of a dead one looks through the link, and
+        # waits forever if it leads nowhere. The name alone leads there from every folder and machine.
+        self._file_lock._lock_target_file = Path(path).name
         super().__init__(path, self._file_lock)
         self._path = Path(path)
         self._ends = [0]  # where the line ends that contains the last of as many records as the index says
