@@ -161,19 +161,25 @@ def test_a_stepped_range_that_moves_is_told_again() -> None:
     assert [trial.config for trial in state.model._optimizer.trials] == [{"x": 2}, {"x": 4}]
 
 
-def test_only_two_new_floats_inside_continuous_ranges_cannot_coincide() -> None:
+@pytest.mark.parametrize("log", [False, True])
+def test_only_floats_inside_a_continuous_range_cannot_coincide(log: bool) -> None:
     """All workers share the initial design, so that anything can coincide until it is over."""
-    space = Space(x=Real(0, 1), y=Real(0, 1), k=Integer(1, 9), s=Real(0, 1, step=0.25))
+    space = Space(x=Real(0.1, 1, log=log), k=Integer(1, 9), s=Real(0, 1, step=0.25))
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     state = StudyState(study, Settings(space, 0, 10))
-    params = {"x": 0.3, "y": 0.4, "k": 2, "s": 0.25}
+    params = {"x": 0.3, "k": 2, "s": 0.25}
     assert state.can_coincide(params, {})
     study.optimize(lambda trial: suggest_config(trial, space)["x"], n_trials=30)
     state.refresh(study)
     assert not state.can_coincide(params, {})
     assert state.can_coincide({**params, "x": 1.0}, {})
-    assert state.can_coincide({**params, "x": study.trials[7].params["x"]}, {})  # copied from an earlier trial
     assert state.can_coincide(params, {"x": 0.3})
+    first, second = (study.trials[number].params["x"] for number in (7, 8))
+    assert state.can_coincide({**params, "x": first}, {})  # copied from an earlier trial
+    for one, other in ((first, second), (0.1, first), (second, 1.0)):  # in the middle of a gap
+        middle = (one * other) ** 0.5 if log else (one + other) / 2
+        assert state.can_coincide({**params, "x": middle}, {})
+        assert not state.can_coincide({**params, "x": middle + 1e-6}, {})
 
 
 def test_what_two_workers_suggest_can_coincide() -> None:
