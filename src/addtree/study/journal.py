@@ -223,8 +223,8 @@ def _numbers_are_sound(record: dict[str, Any]) -> bool:
     """Whether everything that must be a number is one, and not NaN, and no list of values is empty."""
     if record.get("values") == []:
         return False
-    numbers = [*(record.get("values") or ()), record.get("value"), *record.get("params", {}).values()]
-    numbers = [number for number in [*numbers, record.get("param_value_internal")] if number is not None]
+    single = [record[key] for key in ("value", "param_value_internal") if record.get(key) is not None]
+    numbers = [*(record.get("values") or ()), *record.get("params", {}).values(), *single]
     return all(isinstance(number, (int, float)) and number == number for number in numbers)
 
 
