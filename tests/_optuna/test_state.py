@@ -7,7 +7,7 @@ import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
-from addtree import Categorical, Integer, Real, Space
+from addtree import Categorical, Choice, Integer, Optimizer, Real, Space
 from addtree._optuna.model import Settings
 from addtree._optuna.state import StudyState
 from addtree._optuna.trials import publish
@@ -161,9 +161,10 @@ def test_a_stepped_range_that_moves_is_told_again() -> None:
     assert [trial.config for trial in state.model._optimizer.trials] == [{"x": 2}, {"x": 4}]
 
 
-def test_only_floats_inside_a_continuous_range_cannot_coincide() -> None:
+@pytest.mark.parametrize("log", [False, True])
+def test_only_floats_inside_a_continuous_range_cannot_coincide(log: bool) -> None:
     """All workers share the initial design, so that anything can coincide until it is over."""
-    space = Space(x=Real(0, 1), k=Integer(1, 9), s=Real(0, 1, step=0.25))
+    space = Space(x=Real(0.1, 1, log=log), k=Integer(1, 9), s=Real(0, 1, step=0.25))
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     state = StudyState(study, Settings(space, 0, 10))
     params = {"x": 0.3, "k": 2, "s": 0.25}
@@ -172,5 +173,26 @@ def test_only_floats_inside_a_continuous_range_cannot_coincide() -> None:
     state.refresh(study)
     assert not state.can_coincide(params, {})
     assert state.can_coincide({**params, "x": 1.0}, {})
-    assert state.can_coincide({**params, "x": study.trials[7].params["x"]}, {})  # copied from an earlier trial
     assert state.can_coincide(params, {"x": 0.3})
+    first, second = (study.trials[number].params["x"] for number in (7, 8))
+    assert state.can_coincide({**params, "x": first}, {})  # copied from an earlier trial
+    for one, other in ((first, second), (0.1, first), (second, 1.0)):  # in the middle of a gap
+        middle = (one * other) ** 0.5 if log else (one + other) / 2
+        assert state.can_coincide({**params, "x": middle}, {})
+        assert not state.can_coincide({**params, "x": middle + 1e-6}, {})
+
+
+def test_what_two_workers_suggest_can_coincide() -> None:
+    """Turns that ignore the model draw no random numbers, so that two workers reach the same new float."""
+    space = Space(x=Real(-1, 1), model=Choice(a=Space(y=Real(-1, 1)), b=Space(z=Real(-1, 1))))
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: suggest_config(trial, space)["x"] ** 2, n_trials=30)
+    state = state_of(study, space)
+    workers = [Optimizer(space, seed=seed, noise=0.0) for seed in (0, 1)]
+    for trial in study.trials:
+        for optimizer in workers:
+            optimizer.tell(trial.params, trial.value)
+    pairs = [[optimizer.suggest(turn) for optimizer in workers] for turn in range(31, 61)]
+    same = [first for first, second in pairs if first == second]
+    assert same
+    assert all(state.can_coincide(config, {}) for config in same)

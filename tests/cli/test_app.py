@@ -163,6 +163,21 @@ def test_a_damaged_database_is_one_line(
         assert len(error_lines(errors)) == (code != 0), errors
 
 
+def test_a_suggestion_does_not_wait_for_a_table_that_is_missing(
+    finished_run: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Optuna tries five times to add a trial, and waits up to two seconds before each."""
+    finished_run(FAST, 3)
+    with contextlib.closing(sqlite3.connect("addtree.db")) as database:
+        database.execute("DROP TABLE trials")
+        database.commit()
+    pauses: list[float] = []
+    monkeypatch.setattr("optuna.storages._rdb.storage.time.sleep", pauses.append)
+    assert addtree("suggest", "task", monkeypatch=monkeypatch) == 3
+    assert "no such table: trials" in capsys.readouterr().err
+    assert pauses == []
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -2,10 +2,10 @@
 
     python -m tests.study.soak --trials 10000
 
-runs a quarter of the trials on each of SQLite, a journal, PostgreSQL, and PostgreSQL behind a gRPC proxy. At random
-moments it kills one worker, or all of them; starts a worker that finds its disk full; stops the server or the proxy for
-a while. It ends with an error unless every account balances: each trial finished once, with the value of its
-configuration, and every evaluation is accounted for.
+runs a quarter of the trials on each of SQLite, a journal, PostgreSQL, and PostgreSQL behind a gRPC proxy, all four at
+the same time. At random moments it kills one worker, or all of them; starts a worker that finds its disk full; stops
+the server or the proxy for a while. It ends with an error unless every account balances: each trial finished once, with
+the value of its configuration, and every evaluation is accounted for.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkProcess
+from multiprocessing.synchronize import Lock
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ class Crew:
 
     arrangement: Arrangement
     trials: int
+    workers: int
     ledger: Path
     rng: random.Random
     alive: list[ForkProcess] = field(default_factory=list)
@@ -139,31 +141,29 @@ class Crew:
         elif outage is not None:
             outage()
 
-    def replace_dead(self) -> bool:
-        """Start a worker for each that died; returns whether the study has its trials."""
+    def fill_up(self) -> bool:
+        """Start workers until there are as many as wanted; returns whether the study has its trials."""
         ended = [process for process in self.alive if not process.is_alive()]
         self.alive = [process for process in self.alive if process.is_alive()]
         if any(process.exitcode == 0 for process in ended):
             return True
-        for _ in ended:
+        for _ in range(self.workers - len(self.alive)):
             self.start()
         return False
 
 
-def soak(name: str, trials: int, workers: int, seed: int) -> bool:
-    """Run one arrangement; returns whether its account balances."""
+def soak(name: str, trials: int, workers: int, seed: int, printing: Lock) -> None:
+    """Run one arrangement in a process of its own, which ends with exit code 1 unless the account balances."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         with arrangements(name, folder) as arrangement:
             account = Account(folder / "ledger")
-            crew = Crew(arrangement, trials, folder / "ledger", random.Random(seed))
+            crew = Crew(arrangement, trials, workers, folder / "ledger", random.Random(seed))
             with storage_at(arrangement.database) as storage:  # the workers inherit what this imports
                 # Without noise, no configuration may be evaluated twice.
                 open_study(storage, STUDY, PROBLEM.space, seed=0, goals=Goals(noise={VALUE: 0.0}))
-            for _ in range(workers):
-                crew.start()
             start, due = time.monotonic(), EVALUATIONS[0]
-            while not crew.replace_dead():
+            while not crew.fill_up():
                 time.sleep(0.1)
                 if due <= account.n_noted() < LAST * trials:
                     crew.trouble()
@@ -171,12 +171,13 @@ def soak(name: str, trials: int, workers: int, seed: int) -> bool:
             for process in crew.alive:
                 process.join()
             happened = ", ".join(f"{n} x {event}" for event, n in sorted(arrangement.events.items()))
-            print(
-                f"{name}: {trials} trials, {workers} workers, {time.monotonic() - start:.0f} s; {happened}", flush=True
-            )
-            with storage_at(arrangement.database) as storage:
+            with printing, storage_at(arrangement.database) as storage:
+                took = time.monotonic() - start
+                print(f"{name}: {trials} trials, {workers} workers, {took:.0f} s; {happened}", flush=True)
                 study = optuna.load_study(study_name=STUDY, storage=storage)
-                return account.balances(study, trials, PROBLEM.objective)
+                balanced = account.balances(study, trials, PROBLEM.objective)
+    if not balanced:
+        raise SystemExit(1)
 
 
 def main() -> None:
@@ -189,9 +190,17 @@ def main() -> None:
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     each = options.trials // len(options.arrangements)
-    balanced = [soak(name, each, options.workers, options.seed) for name in options.arrangements]
-    if not all(balanced):
-        raise SystemExit("the account does not balance")
+    printing = FORK.Lock()
+    processes = [
+        FORK.Process(target=soak, args=(name, each, options.workers, options.seed, printing))
+        for name in options.arrangements
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    if any(process.exitcode for process in processes):
+        raise SystemExit("an account does not balance")
 
 
 if __name__ == "__main__":

@@ -77,6 +77,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         pytest.param("s.db", mutate_rows, 2069, id="best, an attribute whose name is not text"),
         pytest.param("s.db", mutate_rows, 2157, id="suggest, an attribute whose name is not text"),
         pytest.param("s.journal", mutate_bytes, 2211, id="explain, a study without trials"),
+        pytest.param("s.journal", mutate_records, 101821, id="suggest, a complete trial whose value is null"),
     ],
 )
 def test_mutations_that_once_ended_in_an_undocumented_way(

@@ -155,6 +155,22 @@ def test_writers_at_the_same_time_do_not_take_each_other_for_torn(path: Path) ->
     assert path.read_bytes().count(b"\n") == len(path.read_bytes().splitlines())
 
 
+def test_the_lock_of_a_killed_worker_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna looks through the link for the last change, and waits forever if the link leads nowhere."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("runs")
+    folder.mkdir()
+    journal = open_journal(str(folder / "study.journal"))
+    lock = journal._backend._lock  # type: ignore[attr-defined]
+    lock.acquire()  # A worker was killed at this moment.
+    assert (folder / "study.journal.lock").samefile(folder / "study.journal")
+    lock.grace_period = 1
+    writer = threading.Thread(target=lambda: optuna.create_study(storage=journal), daemon=True)
+    writer.start()
+    writer.join(timeout=30)
+    assert not writer.is_alive()
+
+
 def test_a_line_in_progress_is_left_alone_while_its_writer_holds_the_lock(path: Path) -> None:
     storage = open_journal(str(path))
     study = optuna.load_study(study_name="s", storage=storage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,9 @@ _N_SETTLED = 30
 
 _REVIEW_CYCLE = 5
 """In between, it is also inferred again at every multiple of this number: another structure may fit better by then."""
+
+_ROUNDING = 1e-12
+"""Positions in a range that differ by no more than this share of it are the same, up to the errors of rounding."""
 
 
 class StudyState:
@@ -124,9 +127,10 @@ class StudyState:
     def can_coincide(self, params: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Whether another worker could suggest exactly these parameters, so that the study has to be read again.
 
-        All workers share one initial design. After it, two workers do not reach the same new float inside a continuous
+        All workers share one initial design. After it, two workers seldom reach the same new float inside a continuous
         range, because their random numbers differ. They do reach the same bound, step or category, and a float that
-        both copied from an earlier trial.
+        both copied from an earlier trial. A turn that ignores the model draws no random numbers either: it puts one
+        float into the middle of a gap between earlier ones, and copies the others.
         """
         if self.model is None or len(self.history.finished) < MAX_STARTUP_FACTOR * self._settings.n_startup_trials:
             return True
@@ -136,10 +140,11 @@ class StudyState:
             if name in fixed or not isinstance(domain, Real) or domain.step is not None:
                 continue
             # A position in a dynamic range is not a float: it may decode to an integer.
-            is_inside = isinstance(value, float) and domain.low < value < domain.high
-            # The internal representation of a float is itself.
-            is_new = is_inside and value not in self.history.counts.get(name, {})
-            if is_new and all(t.params.get(name) != value for t in self.history.unfinished):
+            if not isinstance(value, float) or not domain.low < value < domain.high:
+                continue
+            known = self.history.counts.get(name, {})  # The internal representation of a float is itself.
+            is_new = value not in known and all(t.params.get(name) != value for t in self.history.unfinished)
+            if is_new and not _is_in_the_middle(value, known, domain):
                 return False
         return True
 
@@ -211,6 +216,18 @@ def is_compatible(one: BaseDistribution, other: BaseDistribution | None) -> bool
 def _are_same(one: BaseDistribution, other: BaseDistribution | None) -> bool:
     """Whether two distributions are the same; much faster than Optuna's comparison, because most of them are."""
     return type(one) is type(other) and vars(one) == vars(other)
+
+
+def _is_in_the_middle(value: float, known: Collection[float], domain: Real) -> bool:
+    """Whether a value is halfway between two known values, or between one of them and an end of its range."""
+    inside = [other for other in known if domain.low <= other <= domain.high]
+    numbers = np.array([value, domain.low, domain.high, *inside])
+    positions = np.log(numbers) if domain.log else numbers
+    at, ends = positions[0], np.sort(positions[1:])
+    mirrored = 2.0 * at - ends
+    above = np.searchsorted(ends, mirrored).clip(1, len(ends) - 1)
+    nearest = np.minimum(np.abs(ends[above] - mirrored), np.abs(ends[above - 1] - mirrored))
+    return bool(np.any(nearest <= _ROUNDING * (ends[-1] - ends[0])))
 
 
 def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:

@@ -65,6 +65,7 @@ def _print_suggestions(study: optuna.Study, number: int, *, as_json: bool) -> No
     if space is None:
         name = study.study_name
         raise StudyError(f"study {name!r} has no declared space to suggest from; create one with --space FILE")
+    study.get_trials(deepcopy=False)  # If they cannot be read, Optuna would try for seconds to add one.
     trials: list[optuna.Trial] = []
     suggested: list[dict[str, Any]] = []
     try:

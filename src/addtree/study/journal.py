@@ -90,6 +90,9 @@ class _Journal(JournalFileBackend):
 
     def __init__(self, path: str) -> None:
         self._file_lock = JournalFileSymlinkLock(path)
+        # The lock is a link to the journal. A worker that waits for the lock of a dead one looks through the link, and
+        # waits forever if it leads nowhere. The name alone leads there from every folder and machine.
+        self._file_lock._lock_target_file = Path(path).name
         super().__init__(path, self._file_lock)
         self._path = Path(path)
         self._ends = [0]  # where the line ends that contains the last of as many records as the index says
@@ -220,8 +223,8 @@ def _numbers_are_sound(record: dict[str, Any]) -> bool:
     """Whether everything that must be a number is one, and not NaN, and no list of values is empty."""
     if record.get("values") == []:
         return False
-    numbers = [*(record.get("values") or ()), record.get("value"), *record.get("params", {}).values()]
-    numbers = [number for number in [*numbers, record.get("param_value_internal")] if number is not None]
+    single = [record[key] for key in ("value", "param_value_internal") if record.get(key) is not None]
+    numbers = [*(record.get("values") or ()), *record.get("params", {}).values(), *single]
     return all(isinstance(number, (int, float)) and number == number for number in numbers)
 
 
