@@ -204,7 +204,7 @@ def test_a_run_with_history_begins_where_the_earlier_one_was_good():
             other.tell(trial, shifted(trial.config))
         with_history.append(opt.best.value)
         without.append(other.best.value)
-    assert np.median(with_history) < 101 < np.median(without)
+    assert max(with_history) < 102 < np.median(without)
 
 
 def test_initial_configurations_come_before_the_portfolio_and_the_design_after_it():
