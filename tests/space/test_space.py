@@ -273,6 +273,8 @@ def test_paths_are_patterns_of_activity():
     assert Space(n=Integer(1, 9, opens={(4, 6): Space(u=unit)})).n_paths == 2  # 1..3 and 7..9 are alike
     assert Space(n=Integer(1, 9, opens={(4, 6): Space()})).n_paths == 1
     assert Space(n=Integer(1, 4, opens={(1, 2): Space(s=unit), (3, 4): Space(s=unit)})).n_paths == 1
+    split = {(1, 2): Space(s=unit, u=unit), (3, 4): Space(s=unit), (3, 3): Space(u=unit)}
+    assert Space(n=Integer(1, 4, opens=split)).n_paths == 2  # 1..3 open the same parameters, in one space or in two
 
 
 def test_a_name_in_disjoint_intervals_is_one_variable():

@@ -355,8 +355,8 @@ def _patterns(domain: Parameter | Choice, cells: tuple[tuple[int, ...], ...]) ->
     """The cells of a variable, as what they open; those of a number count once for each set of parameters."""
     if isinstance(domain, Choice):
         return list(cells)
-    spaces = [space for _, space in opened_spaces(domain)]
-    return list({frozenset(spaces[o] for o in opened if spaces[o].children): opened for opened in cells}.values())
+    names = [space.children.keys() for _, space in opened_spaces(domain)]
+    return list({frozenset[str]().union(*(names[o] for o in opened)): opened for opened in cells}.values())
 
 
 def _check_names(root: Space) -> None:
