@@ -20,7 +20,7 @@ from addtree.model.surrogate import Surrogate
 from addtree.run.suggestion import checked_seed
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space, check_space
-from addtree.support.numbers import is_number, is_whole, plural
+from addtree.support.numbers import MAX_SIZE, is_number, is_whole, plural
 from addtree.support.threads import one_blas_thread
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
@@ -93,6 +93,7 @@ class AddTreeGP:
     ) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
+        y         one value for each configuration; values beyond ±1e300 count as ±1e300
         std       the standard error of each value, 0 where it is not known; it adds to the noise of all values
         restarts  further starts of the search for hyperparameters; 0 is the quickest
         draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
@@ -200,7 +201,7 @@ class AddTreeGP:
         errors = np.zeros(len(values)) if std is None else _numbers(std, "std", len(rows))
         if np.any(errors < 0):
             raise ConfigError(f"std must hold numbers of zero or more, got {np.min(errors)}; give standard errors")
-        return Observations(rows, values, errors)
+        return Observations(rows, np.clip(values, -MAX_SIZE, MAX_SIZE), errors)
 
     @property
     def encoding(self) -> Encoding:
