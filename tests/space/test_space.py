@@ -119,6 +119,10 @@ def test_the_linear_representation_of_the_paper():
     L = space.linearize([{"r": 0.5, "t": 1, "a": -0.5}, {"r": 0.25, "t": 2, "b": 0.0, "k": "x"}])
     nan = np.nan
     np.testing.assert_array_equal(L, [[0, 0.5, 0, -0.5, nan, nan, nan], [0, 0.25, nan, nan, 1, 0.0, 0.0]])
+    assert space.linearize([]).shape == (0, 7)
+    for wrong in ({"r": 0.5, "t": 1, "a": -0.5}, None):
+        with pytest.raises(ConfigError, match=r"must be a list of configurations, got .*: \[config, \.\.\.\]"):
+            space.linearize(wrong)
 
 
 def test_forms_of_labels_that_are_no_strings():
@@ -204,7 +208,11 @@ def test_a_configuration_is_a_mapping(space):
         ([], ["mapping"]),
         ({"x": 3}, ["'x'", "'type'"]),
         ({"x": {"type": "complex"}}, ["'x'", "'complex'", "'real', 'integer', 'categorical' or 'choice'"]),
-        ({"x": {"type": "real", "low": 0}}, ["'x'", "high"]),
+        ({"x": {"type": "real", "low": 0}}, ["'x'", "lacks 'high'; add it"]),
+        ({"x": {"type": "categorical"}}, ["'x'", "lacks 'values'"]),
+        ({"c": {"type": "choice"}}, ["'c'", "lacks 'options'"]),
+        ({"n": {"type": "integer", "low": 0, "high": 1, "opens": 3}}, ["'n'", "does not describe type 'integer'"]),
+        ({"": {"rules": ["x < 1"]}}, ["'x' is unknown; known: none"]),
         ({"x": {"type": "real", "low": 1, "high": 0}}, ["'x'", "low must not exceed high"]),
         ({"x": {"type": "real", "low": 0, "high": 1, "step": 2}}, ["'x'", "step"]),
         ({"x": {"type": "categorical", "values": 3}}, ["'x'", "3"]),
