@@ -145,6 +145,7 @@ MISUSES = [
     (lambda path: forgotten_after_told(), at.TrialError, "already told", "forget only pending ones"),
     (lambda path: told_after_forget(), at.TrialError, "was forgotten", "tell its configuration"),
     (lambda path: optimizer().forget(0), at.TrialError, "trial 0 is unknown", "ask()"),
+    (lambda path: optimizer().forget({"x": 0.5}), at.TrialError, "{'x': 0.5} is unknown", "ask() gave, or its id"),
     (lambda path: optimizer().predict({"x": 0.5}), at.ConfigError, "'model'", "missing"),
     (lambda path: at.Optimizer.load(path), at.SaveFileError, "cannot be read", "check the path"),
     (lambda path: at.Real(1, 0), at.SpaceError, "low must not exceed high", "1"),
