@@ -173,6 +173,14 @@ def test_rules_that_exclude_a_value_together_are_all_named():
         Restriction.of(space.encoding, {"a": 0.9})
 
 
+def test_a_rule_that_the_values_violate_by_themselves_is_named_alone():
+    below = Space(v=Integer(0, 5)).where("v % 2 == 1")
+    space = Space(n=Integer(1, 3, opens={(3, 3): below}), a=Real(0, 1)).where("a < 0.9", "a < v", lambda config: True)
+    for given, rule in (({"v": 2}, "'v % 2 == 1'"), ({"a": 0.95}, "'a < 0.9'"), ({"a": 0.95, "v": 1}, "'a < 0.9'")):
+        with pytest.raises(ConfigError, match=f"the rules on them are {rule}: change"):
+            Restriction.of(space.encoding, given)
+
+
 def test_an_option_names_the_rules_that_exclude_it_and_no_others():
     unit = Real(0, 1)
     space = Space(

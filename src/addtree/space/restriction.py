@@ -196,11 +196,13 @@ class Restriction:
         return np.asarray(found[0])
 
     def _rules_on_values(self) -> list[AnyRule]:
-        """The rules that may count here and mention a given parameter, or what it depends on.
-
-        Those that mention a parameter that such a rule mentions are among them, and so on.
+        """The rules that the given values violate by themselves. If there are none, the rules that may count here and
+        mention a given parameter, what it depends on, a parameter that such a rule mentions, and so on.
         """
-        space = self.encoding.space
+        space, rules = self.encoding.space, self.encoding.feasibility.rules
+        given = [rule for rule, i in rules if self.values.keys() >= set(rule.names) and self._always_counts(rule, i)]
+        if violated := [rule for rule in given if not rule.holds(self.values)]:
+            return violated
         possible = {name for i, node in enumerate(space.nodes) if self.reaches(i) for name in node.names}
 
         def related(names: Iterable[str]) -> set[str]:
@@ -208,7 +210,7 @@ class Restriction:
             return set(names).union(*([gate for gate, _ in location] for location in locations))
 
         mentioned: dict[AnyRule, set[str]] = {}
-        for rule, i in self.encoding.feasibility.rules:
+        for rule, i in rules:
             if self.reaches(i) and (isinstance(rule, FunctionRule) or possible.issuperset(rule.names)):
                 own = related(rule.names).union(gate for gate, _ in space.nodes[i].location)
                 mentioned[rule] = mentioned.get(rule, set()) | own
@@ -216,6 +218,13 @@ class Restriction:
         for _ in mentioned:  # each round reaches at least one further rule, or none is left to reach
             names.update(*(own for own in mentioned.values() if not names.isdisjoint(own)))
         return [rule for rule, own in mentioned.items() if not names.isdisjoint(own)]
+
+    def _always_counts(self, rule: AnyRule, node: int) -> bool:
+        """Whether some parameter that a rule mentions is active only where the rule applies."""
+        nodes = self.encoding.space.nodes
+        where = nodes[node].location
+        outside = {name for other in nodes if other.location[: len(where)] != where for name in other.names}
+        return not outside.issuperset(rule.names)
 
     def _adjusted(self, X: Array, rng: np.random.Generator) -> Array:
         """The same rows, made to agree, whatever the rules."""
