@@ -109,6 +109,7 @@ MISUSES = [
     (lambda path: optimizer(**TWO).tell(0, {"a": 1, "b": "x"}), at.TrialError, "value 'x' of 'b'", "tell a float"),
     (lambda path: optimizer(**TWO).tell(0, BOTH, std={"b": -1}), at.TrialError, "std['b']=-1", "zero or more"),
     (lambda path: optimizer().save(3), at.OptionError, "path=3", "'run.json'"),
+    (lambda path: at.minimize(objective, SPACE, 3, resume=""), at.OptionError, "path=''", "'run.json'"),
     (lambda path: at.Optimizer.load(None), at.OptionError, "path=None", "'run.json'"),
     (lambda path: optimizer().suggest(-1), at.OptionError, "turn=-1", "zero or more"),
     (lambda path: at.AddTreeGP(X).fit([{"x": 0.5}], ["good"]), at.ConfigError, "'good'", "list of numbers"),
