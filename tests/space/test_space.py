@@ -156,6 +156,11 @@ def test_forms_of_labels_that_are_no_strings():
         ),
         (lambda: Space(c=Choice(a=Space(x=Real(0, 1)), b=Space(x=Integer(0, 1)))), ["'x'", "two domains"]),
         (
+            lambda: Space(c=Choice(a=Space(k=Choice(u=Space(x=Real(0, 1)))), b=Space(k=Choice(u=Space())))),
+            ["'k'", "two domains, both a choice of ['u']: one has 'u': x: real [0, 1], the other has 'u': nothing;"],
+        ),
+        (lambda: Space(c=Choice(a=Space(x=Real(0, 1)), b=Space(x=Real(0, 1 + 1e-9)))), ["'x'", "1.000000001"]),
+        (
             lambda: Space(c=Choice(a=Space(x=Categorical([0, 1])), b=Space(x=Categorical([False, True])))),
             ["'x'", "two domains"],
         ),

@@ -74,6 +74,23 @@ def brief(domain: Parameter | Choice) -> str:
     return f"a choice of {list(domain.labels)}" if isinstance(domain, Choice) else str(domain)
 
 
+def contrast(one: Parameter | Choice, other: Parameter | Choice) -> str:
+    """Two different domains in a few words, or with what they open and every digit if these words are the same."""
+    texts = brief(one), brief(other)
+    if texts[0] != texts[1]:
+        return " and ".join(texts)
+    below = [
+        "\n".join(
+            f"{text}: {line}" for text, space in opened_spaces(domain) for line in list(draw(space)) or ["nothing"]
+        )
+        for domain in (one, other)
+    ]
+    if below[0] == below[1]:
+        return f"{one!r} and {other!r}"
+    here, there = difference(*below)
+    return f"both {texts[0]}: one has {here}, the other has {there}"
+
+
 def example(domain: Parameter | Choice) -> str:
     """What a value could be, in a few words."""
     return "one of " + ", ".join(map(repr, domain.labels[:8])) if isinstance(domain, Choice) else str(domain)

@@ -15,7 +15,7 @@ from addtree.errors import ConfigError, SpaceError
 from addtree.space.choice import Choice
 from addtree.space.configs import listed
 from addtree.space.encoding import Encoding
-from addtree.space.forms import brief, child_from_dict, condition_text, did_you_mean, draw, example, opened_spaces
+from addtree.space.forms import child_from_dict, condition_text, contrast, did_you_mean, draw, example, opened_spaces
 from addtree.space.limits import check_form
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
 from addtree.space.rules import AnyRule, make_rule, rules_to_dict, split_rules, violation
@@ -369,8 +369,8 @@ def _check_names(root: Space) -> None:
             known = domains.setdefault(name, child)
             if known != child:
                 raise SpaceError(
-                    f"parameter {name!r} has two domains, {brief(known)} and {brief(child)}; a name means one "
-                    "variable everywhere: give both the same domain, or rename one"
+                    f"parameter {name!r} has two domains, {contrast(known, child)}; a name means one variable "
+                    "everywhere: give both the same domain, or rename one"
                 )
             _claim(name, "here", mine)
             opened = [(text, names_below(sub)) for text, sub in opened_spaces(child)]
