@@ -61,6 +61,22 @@ def test_the_line_of_the_best_goes_down_to_the_best_value():
     assert heights[-1] == 84.0
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_line_of_the_best_leaves_out_trials_that_violate_a_constraint(sign):
+    optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, maximize=sign < 0, constraints={"m": 0.0})
+    for value, m in ((-9.0, 1.0), (3.0, -1.0), (-8.0, 1.0), (1.0, 0.0)):
+        optimizer.tell(optimizer.ask(), {"value": sign * value, "m": m})
+    picture = ElementTree.fromstring(optimizer._repr_html_())
+    path = picture.find(".//path").get("d")
+    circles = [(circle.get("cx"), circle.get("cy")) for circle in picture.findall(".//circle")]
+    assert path.startswith(f"M{circles[1][0]} {circles[1][1]}")
+    assert re.findall(r"V([\d.]+)", path) == [circles[3][1]]
+    hopeless = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, constraints={"m": 0.0})
+    for value in (2.0, 1.0):
+        hopeless.tell(hopeless.ask(), {"value": value, "m": 1.0})
+    assert len(ElementTree.fromstring(hopeless._repr_html_()).findall(".//circle")) == 2
+
+
 @pytest.mark.parametrize("value", [1e308, -1e308, 0.0])
 def test_extreme_and_equal_values_are_shown(value):
     optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, maximize=True)
