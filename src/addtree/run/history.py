@@ -96,9 +96,14 @@ def read_history(history: Any, *, maximize: bool) -> tuple[EarlierTask, ...]:
 def read_for(goals: Goals, history: Any) -> tuple[EarlierTask, ...]:
     """The tasks of the argument `history` for a run with these goals."""
     tasks = read_history(history, maximize=goals.objectives[0].maximize)
-    if tasks and len(goals.objectives) > 1:
-        raise OptionError(f"history= is for one objective, and there are {len(goals.objectives)}; leave it out")
+    check_goals(goals, tasks)
     return tasks
+
+
+def check_goals(goals: Goals, history: Sequence[Any]) -> None:
+    """Raise an OptionError if a run with these goals cannot use a history."""
+    if history and len(goals.objectives) > 1:
+        raise OptionError(f"history= is for one objective, and there are {len(goals.objectives)}; leave it out")
 
 
 def check_history(history: Any) -> tuple[Any, ...]:
