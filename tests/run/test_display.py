@@ -77,6 +77,15 @@ def test_the_line_of_the_best_leaves_out_trials_that_violate_a_constraint(sign):
     assert len(ElementTree.fromstring(hopeless._repr_html_()).findall(".//circle")) == 2
 
 
+@pytest.mark.parametrize(("n", "shown"), [(1, True), (4, True), (5, False)])
+def test_the_hypervolume_is_not_shown_where_it_takes_too_long(n, shown):
+    names = [f"objective {k}" for k in range(n)]
+    optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, objectives=dict.fromkeys(names, "min"))
+    for i in range(6):
+        optimizer.tell(optimizer.ask(), {name: float(i == k) for k, name in enumerate(names)})
+    assert ("<svg" in optimizer._repr_html_()) == shown
+
+
 @pytest.mark.parametrize("value", [1e308, -1e308, 0.0])
 def test_extreme_and_equal_values_are_shown(value):
     optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, maximize=True)

@@ -17,14 +17,11 @@ from addtree._types import Array
 from addtree.report.records import Record
 from addtree.run.goals import Goals
 from addtree.run.trials import near_front
-from addtree.search.hypervolume import hypervolumes, is_nondominated
+from addtree.search.hypervolume import MAX_OBJECTIVES, hypervolumes, is_nondominated
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
 _LARGEST = 1e60  # Larger objectives, or smaller ones than 1/1e60, are divided by their size: products would overflow.
-
-MAX_OBJECTIVES = 4
-"""With more objectives than this, hypervolumes are left out, because computing them takes too long."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from addtree.errors import AddTreeError, DependencyError
 from addtree.run.goals import VALUE
 from addtree.run.trials import Trial
+from addtree.search.hypervolume import MAX_OBJECTIVES
 from addtree.support.numbers import plural
 
 if TYPE_CHECKING:
@@ -57,8 +58,14 @@ def _best(optimizer: Optimizer) -> str:
 
 
 def _progress_picture(optimizer: Optimizer) -> str:
-    """The values and the best so far that keeps the constraints; with several objectives, the hypervolume so far."""
-    if len(optimizer.goals.objectives) == 1:
+    """The values and the best so far that keeps the constraints; with several objectives, the hypervolume so far.
+
+    Nothing if there are so many objectives that the hypervolume takes too long.
+    """
+    n = len(optimizer.goals.objectives)
+    if n > MAX_OBJECTIVES:
+        return ""
+    if n == 1:
         known = [trial for trial in optimizer.trials if trial.value is not None]
         done = [(trial.id, trial.value) for trial in known if trial.value is not None]
         violating = {trial.id for trial in known if optimizer.goals.violation(trial.values)}
