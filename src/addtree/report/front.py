@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
+from addtree.report.format import number
 from addtree.report.records import Record
 from addtree.run.goals import Goals
 from addtree.run.trials import near_front
@@ -117,6 +118,14 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
         reference={objective.name: objective.sign * value for objective, value in point},
         choices=tuple(_choices(space, goals, trials, best, None if reference is None else (reference, unit))),
     )
+
+
+def front_notes(goals: Goals, front: Front | None) -> list[str]:
+    """A note if no trial is better than the reference point that was declared, so that hypervolumes say nothing."""
+    if goals.reference is None or front is None or not front.hypervolumes or front.hypervolumes[-1] > 0.0:
+        return []
+    point = ", ".join(f"{name} {number(limit)}" for name, limit in goals.reference.items())
+    return [f"No feasible trial is better than the reference point {point} in every objective, so hypervolumes are 0."]
 
 
 def _losses(goals: Goals, trials: Sequence[Record]) -> Array:

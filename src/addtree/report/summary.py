@@ -17,7 +17,7 @@ from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.failures import FailureRule, failure_rule
 from addtree.report.feasibility import Requirement, constraint_requirements, success_requirement
 from addtree.report.format import plural
-from addtree.report.front import Front, best_of, find_front, is_feasible
+from addtree.report.front import Front, best_of, find_front, front_notes, is_feasible
 from addtree.report.history import HistoryReport, compare
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, Limits, clip, clip_bound, fit_model
@@ -211,7 +211,7 @@ def build_for(
         models=models,
         required=constraint_requirements(space, goals, known, limits),
         success=success_requirement(space, known),
-        notes=tuple(notes),
+        notes=(*front_notes(goals, seen.front), *notes),
         history=_compared(space, goals, known, models, history),
     )
 
