@@ -130,7 +130,7 @@ def test_no_column_of_a_table_replaces_another():
     told = {"error": 1.0, "state": 2.0, "duration": 3.0, "speed": 4.0}
     optimizer = at.Optimizer(space, seed=0, objectives=dict.fromkeys(told, "min"))
     config = optimizer.tell(optimizer.ask(), told).config
-    row = display.dataframe(optimizer.trials).iloc[0].to_dict()
+    row = display.dataframe(optimizer).iloc[0].to_dict()
     assert [row[name] for name in ("error", "values_state", "duration", "speed")] == [1.0, 2.0, 3.0, 4.0]
     assert (row["state"], row["failure"], row["trial_duration"]) == ("done", None, None)
     assert [row[name] for name in ("value", "params_value", "params_error", "params_speed")] == list(config.values())
@@ -138,6 +138,14 @@ def test_no_column_of_a_table_replaces_another():
     row = single.to_dataframe().iloc[0].to_dict()
     assert row["value"] == row["params_value"] == single.best_config["value"]
     assert row["params_params_value"] == single.best_config["params_value"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
+def test_a_table_has_a_column_for_each_value_before_any_is_told():
+    optimizer = at.Optimizer(SPACE, seed=0, objectives={"a": "min", "b": "max"}, constraints={"m": 1.0})
+    optimizer.tell(optimizer.ask(), failed=True)
+    columns = list(display.dataframe(optimizer).columns)
+    assert columns[:7] == ["state", "a", "b", "m", "a_std", "b_std", "m_std"]
 
 
 @pytest.mark.parametrize(

@@ -109,19 +109,19 @@ def _picture(done: Sequence[tuple[int, float]], violating: Collection[int], *, m
     return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">{dots}{path}</svg>'
 
 
-def dataframe(trials: Sequence[Trial]) -> Any:
+def dataframe(optimizer: Optimizer) -> Any:
     """One row per trial, indexed by id: what was told, then one column per parameter, which is None where inactive."""
     try:
         import pandas
     except ImportError as error:
         raise DependencyError("to_dataframe() needs pandas; pip install pandas") from error
+    trials, values = optimizer.trials, optimizer.goals.names
     names = dict.fromkeys(name for trial in trials for name in trial.config)
-    values = dict.fromkeys(name for trial in trials for name in trial.values) or {VALUE: None}
     columns: dict[str, list[Any]] = {"state": [trial.state for trial in trials]}
     for name in values:
         columns[new_column(name, "values", columns)] = [trial.values.get(name) for trial in trials]
     for name in values:
-        std = "std" if list(values) == [VALUE] else f"{name}_std"
+        std = "std" if values == (VALUE,) else f"{name}_std"
         columns[new_column(std, "values", columns)] = [trial.stds.get(name) for trial in trials]
     columns[new_column("duration", "trial", columns)] = [trial.duration for trial in trials]
     reason = "failure" if "error" in columns else "error"
