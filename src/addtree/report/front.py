@@ -95,7 +95,7 @@ def best_of(goals: Goals, trials: Sequence[Record], name: str) -> Record | None:
 def nearest(goals: Goals, trials: Sequence[Record]) -> Record | None:
     """The trial that violates the constraints least; None if no trial has values."""
     done = [trial for trial in trials if trial.state == "done"]
-    return min(done, key=lambda trial: goals.violation(trial.values), default=None)
+    return done[goals.nearest([trial.values for trial in done])] if done else None
 
 
 def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
