@@ -106,6 +106,8 @@ def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
     """The goals and the earlier studies of a job, or an error that says what is wrong with the job."""
     goals = with_options(task.goals, maximize=job.maximize, noise=job.noise)
     check_study(job.study, task.space, seed=job.seed, goals=goals)
+    if (job.storage, job.study) in job.history:
+        raise OptionError(f"--history {job.study} is the study itself, which knows its trials; name an earlier one")
     return goals, read_tasks(goals, job.history)
 
 
