@@ -146,6 +146,7 @@ def test_one_named_objective_is_the_run_without_names():
         ({"reference_point": {"value": 1.0}}, ("is for several objectives",)),
         ({"objectives": TWO, "acquisition": "ucb"}, ("acquisition='ucb'", "use acquisition='logei'")),
         ({"constraints": {"c": 1.0}, "acquisition": "thompson"}, ("for one objective without constraints",)),
+        ({"objectives": TWO, "acquisition": "additive-ucb"}, ("use acquisition='logei'",)),
     ],
     ids=str,
 )
