@@ -146,6 +146,7 @@ def test_one_named_objective_is_the_run_without_names():
         ({"reference_point": {"value": 1.0}}, ("is for several objectives",)),
         ({"objectives": TWO, "acquisition": "ucb"}, ("acquisition='ucb'", "use acquisition='logei'")),
         ({"constraints": {"c": 1.0}, "acquisition": "thompson"}, ("for one objective without constraints",)),
+        ({"objectives": TWO, "acquisition": "additive-ucb"}, ("use acquisition='logei'",)),
     ],
     ids=str,
 )
@@ -213,6 +214,15 @@ def test_if_nothing_is_feasible_the_error_says_what_to_do():
             ask()
         says(caught, "ask for more trials, or relax", "trial 1 comes nearest")
     assert optimizer.pareto == []
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_the_trial_that_comes_nearest_does_not_depend_on_units(unit):
+    opt = Optimizer(SPACE, seed=0, constraints={"bytes": 1e7, "ratio": (0.5 * unit, None)})
+    for size, ratio in ((1.01e7, 0.1), (1.02e7, 0.45), (3e7, 0.46)):
+        opt.tell(opt.ask(), {"value": 0.0, "bytes": size, "ratio": ratio * unit})
+    with pytest.raises(AddTreeError, match="trial 1 comes nearest"):
+        _ = opt.best
 
 
 def test_hypervolumes_are_those_of_the_trials_so_far():

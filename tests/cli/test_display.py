@@ -48,6 +48,23 @@ def test_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+def test_a_run_without_a_feasible_trial_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    infeasible = replace(PROGRESS, best=None)
+    with progress_bar(10) as update:
+        update(infeasible)
+    assert "nothing feasible yet  2 failed" in capsys.readouterr().err
+    print_summary("s", infeasible)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "no trial keeps the constraints yet; run more trials, or relax the constraints"
+    ]
+    with progress_bar(10) as update:
+        update(replace(infeasible, complete=0))
+    assert "no value yet  2 failed" in capsys.readouterr().err
+
+
 def test_letters_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     labels = optuna.distributions.CategoricalDistribution(["線形"])
     best = optuna.create_trial(value=0.5, params={"größe": "線形"}, distributions={"größe": labels})

@@ -116,6 +116,34 @@ def test_options_for_one_value_are_refused(
     assert option[0] in line
 
 
+def test_a_history_is_refused_before_anything_is_stored(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for study, text in (("one", SPACE + "def objective(config): return config['x'] ** 2\n"), ("two", TWO)):
+        Path(f"{study}.py").write_text(text)
+        assert addtree("run", f"{study}.py", "--trials", "4", "--seed", "0", monkeypatch=monkeypatch) == 0
+    known = Path("addtree.db").read_bytes()
+    for command, said in (
+        (
+            ("run", "two.py", "--study", "new", "--history", "one"),
+            "--history one is for one objective, and there are 2",
+        ),
+        (
+            ("run", "one.py", "--study", "new", "--history", "one", "--history", "two"),
+            "--history two is a study with 2 obj",
+        ),
+        (("explain", "two", "--history", "one"), "--history one is for one objective, and there are 2"),
+        (("report", "two", "--history", "one"), "--history one is for one objective, and there are 2"),
+        (("explain", "one", "--history", "two"), "--history two is a study with 2 objectives"),
+    ):
+        capsys.readouterr()
+        assert addtree(*command, monkeypatch=monkeypatch) == 2
+        (line,) = error_lines(capsys.readouterr().err)
+        assert said in line
+    assert Path("addtree.db").read_bytes() == known
+    assert not Path("report.html").exists()
+
+
 def test_suggest_and_tell_several_values(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert addtree("suggest", "lab", "--space", write_task(TWO), "-n", "3", monkeypatch=monkeypatch) == 0
     assert addtree("best", "lab", monkeypatch=monkeypatch) == 4

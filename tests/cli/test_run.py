@@ -413,3 +413,5 @@ def test_a_run_learns_from_earlier_studies(
     assert "2 times --history-storage for 3 --history; give one, or one for each" in capsys.readouterr().err
     assert addtree("run", file, "--history-storage", elsewhere, monkeypatch=monkeypatch) != 0
     assert "add --history STUDY" in capsys.readouterr().err
+    assert addtree(*command, "--study", "old", monkeypatch=monkeypatch) == 2
+    assert "--history old is the study itself" in capsys.readouterr().err

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import addtree as at
+from addtree.report import build
 from addtree.report.front import best_of, find_front, nearest
+from addtree.report.html import render
 from addtree.report.records import make_records
+from addtree.report.text import explain
 from addtree.run.goals import Goals
 from tests.strategies import sample
 
@@ -102,6 +105,17 @@ def test_many_objectives_have_no_hypervolume() -> None:
     assert [trial.id for trial in front.trials] == [0]
     assert front.hypervolumes == ()
     assert all(option.share is None for option in front.choices[0].options)
+
+
+@pytest.mark.parametrize(("limit", "is_said"), [(0.1, True), (9.0, False)])
+def test_the_report_says_that_no_trial_reaches_the_reference_point(limit: float, is_said: bool) -> None:
+    trials = [{"config": {"x": x}, "value": {"error": 1.0 + x, "speed": x}} for x in (0.0, 0.5, 1.0)]
+    objectives = {"error": "min", "speed": "max"}
+    point = {"error": limit, "speed": -1.0}
+    built = build(at.Space(x=at.Real(0, 1)), trials, objectives=objectives, reference_point=point)
+    said = "No feasible trial is better than the reference point error 0.1, speed −1 in every objective"
+    assert (said in explain(built)) == (said in render(built)) == is_said
+    assert ('id="attainment"' in render(built)) != is_said
 
 
 def test_a_declared_reference_point_counts() -> None:

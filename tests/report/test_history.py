@@ -73,6 +73,12 @@ def test_a_history_that_is_always_wrong_is_said_to_be_unused():
     assert found.studies[0].agreement < -0.9
 
 
+def test_a_history_of_several_objectives_is_refused():
+    trials = [{"config": config, "value": {"a": value, "b": -value}} for config, value in pairs(8, 0)]
+    with pytest.raises(at.OptionError, match="history= is for one objective, and there are 2"):
+        build(SPACE, trials, objectives={"a": "min", "b": "min"}, history=[pairs(20, 1)])
+
+
 def test_there_is_no_section_without_a_history_that_can_be_used():
     for history in ([], [[({"other": 1}, 0.0), ({"other": 2}, 1.0)]]):
         without = report(history)

@@ -61,6 +61,31 @@ def test_the_line_of_the_best_goes_down_to_the_best_value():
     assert heights[-1] == 84.0
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_line_of_the_best_leaves_out_trials_that_violate_a_constraint(sign):
+    optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, maximize=sign < 0, constraints={"m": 0.0})
+    for value, m in ((-9.0, 1.0), (3.0, -1.0), (-8.0, 1.0), (1.0, 0.0)):
+        optimizer.tell(optimizer.ask(), {"value": sign * value, "m": m})
+    picture = ElementTree.fromstring(optimizer._repr_html_())
+    path = picture.find(".//path").get("d")
+    circles = [(circle.get("cx"), circle.get("cy")) for circle in picture.findall(".//circle")]
+    assert path.startswith(f"M{circles[1][0]} {circles[1][1]}")
+    assert re.findall(r"V([\d.]+)", path) == [circles[3][1]]
+    hopeless = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, constraints={"m": 0.0})
+    for value in (2.0, 1.0):
+        hopeless.tell(hopeless.ask(), {"value": value, "m": 1.0})
+    assert len(ElementTree.fromstring(hopeless._repr_html_()).findall(".//circle")) == 2
+
+
+@pytest.mark.parametrize(("n", "shown"), [(1, True), (4, True), (5, False)])
+def test_the_hypervolume_is_not_shown_where_it_takes_too_long(n, shown):
+    names = [f"objective {k}" for k in range(n)]
+    optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, objectives=dict.fromkeys(names, "min"))
+    for i in range(6):
+        optimizer.tell(optimizer.ask(), {name: float(i == k) for k, name in enumerate(names)})
+    assert ("<svg" in optimizer._repr_html_()) == shown
+
+
 @pytest.mark.parametrize("value", [1e308, -1e308, 0.0])
 def test_extreme_and_equal_values_are_shown(value):
     optimizer = at.Optimizer(at.Space(x=at.Real(0, 1)), seed=0, maximize=True)
@@ -105,7 +130,7 @@ def test_no_column_of_a_table_replaces_another():
     told = {"error": 1.0, "state": 2.0, "duration": 3.0, "speed": 4.0}
     optimizer = at.Optimizer(space, seed=0, objectives=dict.fromkeys(told, "min"))
     config = optimizer.tell(optimizer.ask(), told).config
-    row = display.dataframe(optimizer.trials).iloc[0].to_dict()
+    row = display.dataframe(optimizer).iloc[0].to_dict()
     assert [row[name] for name in ("error", "values_state", "duration", "speed")] == [1.0, 2.0, 3.0, 4.0]
     assert (row["state"], row["failure"], row["trial_duration"]) == ("done", None, None)
     assert [row[name] for name in ("value", "params_value", "params_error", "params_speed")] == list(config.values())
@@ -113,6 +138,14 @@ def test_no_column_of_a_table_replaces_another():
     row = single.to_dataframe().iloc[0].to_dict()
     assert row["value"] == row["params_value"] == single.best_config["value"]
     assert row["params_params_value"] == single.best_config["params_value"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
+def test_a_table_has_a_column_for_each_value_before_any_is_told():
+    optimizer = at.Optimizer(SPACE, seed=0, objectives={"a": "min", "b": "max"}, constraints={"m": 1.0})
+    optimizer.tell(optimizer.ask(), failed=True)
+    columns = list(display.dataframe(optimizer).columns)
+    assert columns[:7] == ["state", "a", "b", "m", "a_std", "b_std", "m_std"]
 
 
 @pytest.mark.parametrize(

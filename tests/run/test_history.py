@@ -80,6 +80,30 @@ def test_a_failed_trial_counts_as_the_worst_and_a_pending_one_not_at_all():
     assert nothing[0] == EarlierTask((), ())
 
 
+@pytest.mark.parametrize("maximize", [False, True])
+def test_a_trial_that_violates_a_constraint_of_its_study_counts_as_the_worst(maximize):
+    direction, sign = ("maximize", -1.0) if maximize else ("minimize", 1.0)
+    tight = optuna.create_study(direction=direction)
+    optimizer = Optimizer(SPACE, maximize=maximize, constraints={"m": 0.0})
+    for x, m in ((0.1, 0.0), (0.2, 1.0), (0.5, -1.0)):
+        config, value = {"x": x, "n": 1, "model": "c"}, sign * -m
+        trial = optuna.create_trial(
+            params=config,
+            distributions={
+                "x": optuna.distributions.FloatDistribution(0, 1),
+                "n": optuna.distributions.IntDistribution(1, 9),
+                "model": optuna.distributions.CategoricalDistribution(["a", "c"]),
+            },
+            value=value,
+            system_attrs={"constraints:m": m},
+        )
+        tight.add_trial(trial)
+        optimizer.tell(config, {"value": value, "m": m})
+    read = read_history([tight, optimizer], maximize=False)
+    assert read[0] == read[1]
+    assert read[0].values == (0.0, 1.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("history", "message"),
     [

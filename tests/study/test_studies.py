@@ -101,6 +101,19 @@ def test_the_name_may_be_left_out_if_there_is_one_study() -> None:
         load_study(storage, "third")
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_infinite_value_is_never_the_best(sign: float) -> None:
+    direction = "minimize" if sign > 0 else "maximize"
+    one, two = optuna.create_study(direction=direction), optuna.create_study(directions=[direction] * 2)
+    for value in (-float("inf"), 2.0, 1.0, float("inf")):
+        one.add_trial(optuna.create_trial(value=sign * value))
+        two.add_trial(optuna.create_trial(values=[sign * value, 0.0]))
+    best = progress(one).best
+    assert best is not None
+    assert best.number == 2
+    assert [trial.number for trial in progress(two).front] == [2]
+
+
 def test_progress_counts_every_state() -> None:
     study = open_study(InMemoryStorage(), "s", SPACE)
     assert progress(study).best is None

@@ -42,7 +42,9 @@ def progress_bar(total: int) -> Iterator[Callable[[Progress], None]]:
     line = bar.add_task("", total=total)
 
     def update(p: Progress) -> None:
-        text = "no value yet" if p.best is None else f"best {p.best.value:.6g}  {describe_path(p.best)}"
+        text = "nothing feasible yet" if p.complete else "no value yet"
+        if p.best is not None:
+            text = f"best {p.best.value:.6g}  {describe_path(p.best)}"
         if p.front:
             text = f"front of {len(p.front)}"
         failed = f"  {p.failed} failed" if p.failed else ""
@@ -84,6 +86,8 @@ def print_summary(study: str, p: Progress) -> None:
         print(f"the last failure: {p.error}")
     if p.best is not None:
         print(f"best {p.best.value:.10g}: {_shown(p.best.params)}")
+    elif p.complete and not p.front:
+        print("no trial keeps the constraints yet; run more trials, or relax the constraints")
     if p.front:
         print(f"front of {len(p.front)}:" if len(p.front) > 1 else "front:")
     for trial in p.front[:_MAX_FRONT]:

@@ -64,7 +64,7 @@ class Result:
 
     def to_dataframe(self) -> Any:
         """The trials as a table of pandas: one row per trial, one column per parameter; it needs pandas."""
-        return display.dataframe(self.trials)
+        return display.dataframe(self.optimizer)
 
     def plot(self) -> Any:
         """The values by trial and the best so far, or the front of several objectives, as a Plotly figure.

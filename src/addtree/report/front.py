@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
+from addtree.report.format import number
 from addtree.report.records import Record
 from addtree.run.goals import Goals
 from addtree.run.trials import near_front
-from addtree.search.hypervolume import hypervolumes, is_nondominated
+from addtree.search.hypervolume import MAX_OBJECTIVES, hypervolumes, is_nondominated
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
 _LARGEST = 1e60  # Larger objectives, or smaller ones than 1/1e60, are divided by their size: products would overflow.
-
-MAX_OBJECTIVES = 4
-"""With more objectives than this, hypervolumes are left out, because computing them takes too long."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def best_of(goals: Goals, trials: Sequence[Record], name: str) -> Record | None:
 def nearest(goals: Goals, trials: Sequence[Record]) -> Record | None:
     """The trial that violates the constraints least; None if no trial has values."""
     done = [trial for trial in trials if trial.state == "done"]
-    return min(done, key=lambda trial: goals.violation(trial.values), default=None)
+    return done[goals.nearest([trial.values for trial in done])] if done else None
 
 
 def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
@@ -120,6 +118,14 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
         reference={objective.name: objective.sign * value for objective, value in point},
         choices=tuple(_choices(space, goals, trials, best, None if reference is None else (reference, unit))),
     )
+
+
+def front_notes(goals: Goals, front: Front | None) -> list[str]:
+    """A note if no trial is better than the reference point that was declared, so that hypervolumes say nothing."""
+    if goals.reference is None or front is None or not front.hypervolumes or front.hypervolumes[-1] > 0.0:
+        return []
+    point = ", ".join(f"{name} {number(limit)}" for name, limit in goals.reference.items())
+    return [f"No feasible trial is better than the reference point {point} in every objective, so hypervolumes are 0."]
 
 
 def _losses(goals: Goals, trials: Sequence[Record]) -> Array:

@@ -17,7 +17,7 @@ from addtree.report.effects import Contribution, Curve, Effects, Interaction
 from addtree.report.failures import FailureRule, failure_rule
 from addtree.report.feasibility import Requirement, constraint_requirements, success_requirement
 from addtree.report.format import plural
-from addtree.report.front import Front, best_of, find_front, is_feasible
+from addtree.report.front import Front, best_of, find_front, front_notes, is_feasible
 from addtree.report.history import HistoryReport, compare
 from addtree.report.importance import Share, interactions, shares
 from addtree.report.model import DEFAULT_LIMITS, Limits, clip, clip_bound, fit_model
@@ -25,6 +25,7 @@ from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records, with_value
 from addtree.report.trust import CrossValidation, cross_validate
 from addtree.run.goals import Bounds, Goals, Noise
+from addtree.run.history import check_goals
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
 from addtree.support.numbers import MAX_SIZE
@@ -199,6 +200,7 @@ def build_for(
     """Compute the report of some trials with these goals; see `build`."""
     for std in goals.noise.values():
         Specification(noise=std)  # raises if the noise is impossible
+    check_goals(goals, history)
     seen = build_without_models(goals, space, trials, title=title)
     known = seen.trials
     models, notes = _learn_all(space, goals, known, seen.best, limits)
@@ -209,7 +211,7 @@ def build_for(
         models=models,
         required=constraint_requirements(space, goals, known, limits),
         success=success_requirement(space, known),
-        notes=tuple(notes),
+        notes=(*front_notes(goals, seen.front), *notes),
         history=_compared(space, goals, known, models, history),
     )
 
@@ -258,9 +260,9 @@ def _compared(
     models: Mapping[str, Learned],
     history: Sequence[Any],
 ) -> HistoryReport | None:
-    """What became of earlier studies; None if there are none, with several objectives, or if nothing was learned."""
+    """What became of earlier studies of the only objective; None if there are none, or if nothing was learned."""
     objective = goals.objectives[0]
-    if not history or len(goals.objectives) > 1 or objective.name not in models:
+    if not history or objective.name not in models:
         return None
     done = [trial for trial in trials if trial.state == "done"]
     return compare(space, history, done, models[objective.name].curves, maximize=objective.maximize)

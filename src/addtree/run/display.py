@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from addtree.errors import AddTreeError, DependencyError
 from addtree.run.goals import VALUE
 from addtree.run.trials import Trial
+from addtree.search.hypervolume import MAX_OBJECTIVES
 from addtree.support.numbers import plural
 
 if TYPE_CHECKING:
@@ -57,18 +58,27 @@ def _best(optimizer: Optimizer) -> str:
 
 
 def _progress_picture(optimizer: Optimizer) -> str:
-    """The values and the best so far; with several objectives, the hypervolume so far."""
-    if len(optimizer.goals.objectives) == 1:
-        done = [(trial.id, trial.value) for trial in optimizer.trials if trial.value is not None]
-        return _picture(done, maximize=optimizer.maximize, label="values by trial and the best so far")
+    """The values and the best so far that keeps the constraints; with several objectives, the hypervolume so far.
+
+    Nothing if there are so many objectives that the hypervolume takes too long.
+    """
+    n = len(optimizer.goals.objectives)
+    if n > MAX_OBJECTIVES:
+        return ""
+    if n == 1:
+        known = [trial for trial in optimizer.trials if trial.value is not None]
+        done = [(trial.id, trial.value) for trial in known if trial.value is not None]
+        violating = {trial.id for trial in known if optimizer.goals.violation(trial.values)}
+        return _picture(done, violating, maximize=optimizer.maximize, label="values by trial and the best so far")
     volumes = list(enumerate(optimizer.hypervolumes()))
-    return _picture(volumes, maximize=True, label="hypervolume of the front by trial")
+    return _picture(volumes, (), maximize=True, label="hypervolume of the front by trial")
 
 
-def _picture(done: Sequence[tuple[int, float]], *, maximize: bool, label: str) -> str:
+def _picture(done: Sequence[tuple[int, float]], violating: Collection[int], *, maximize: bool, label: str) -> str:
     """Numbers by trial as dots and the best so far as a line, as SVG; nothing before the second number.
 
-    The hypervolume of very large values is infinite, which no picture can show.
+    The dots of trials that violate a constraint are paler, and the line leaves them out. The hypervolume of very large
+    values is infinite, which no picture can show.
     """
     done = [(number, value) for number, value in done if math.isfinite(value)]
     if len(done) < 2:
@@ -85,32 +95,33 @@ def _picture(done: Sequence[tuple[int, float]], *, maximize: bool, label: str) -
         share = (0.5 * min(max(value, bottom), top) - 0.5 * bottom) / ((0.5 * top - 0.5 * bottom) or 1.0)
         return f"{_HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * share:.1f}"
 
-    best, line = done[0][1], f"M{x(done[0][0])} {y(done[0][1])}"
+    best, line = -math.inf if maximize else math.inf, ""
     for number, value in done:
-        if (value > best) if maximize else (value < best):
+        if number not in violating and ((value > best) if maximize else (value < best)):
             best = value
-            line += f"H{x(number)}V{y(value)}"
+            line += f"H{x(number)}V{y(value)}" if line else f"M{x(number)} {y(value)}"
     shown = done[:: 1 + len(done) // _MAX_POINTS]
-    dots = "".join(f'<circle cx="{x(i)}" cy="{y(v)}" r="2" fill="#0072b2" fill-opacity="0.5"/>' for i, v in shown)
-    return (
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">'
-        f'{dots}<path d="{line}H{x(last)}" fill="none" stroke="#8a8f98" stroke-width="2"/></svg>'
+    dots = "".join(
+        f'<circle cx="{x(i)}" cy="{y(v)}" r="2" fill="#0072b2" fill-opacity="{0.2 if i in violating else 0.5}"/>'
+        for i, v in shown
     )
+    path = f'<path d="{line}H{x(last)}" fill="none" stroke="#8a8f98" stroke-width="2"/>' if line else ""
+    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{label}">{dots}{path}</svg>'
 
 
-def dataframe(trials: Sequence[Trial]) -> Any:
+def dataframe(optimizer: Optimizer) -> Any:
     """One row per trial, indexed by id: what was told, then one column per parameter, which is None where inactive."""
     try:
         import pandas
     except ImportError as error:
         raise DependencyError("to_dataframe() needs pandas; pip install pandas") from error
+    trials, values = optimizer.trials, optimizer.goals.names
     names = dict.fromkeys(name for trial in trials for name in trial.config)
-    values = dict.fromkeys(name for trial in trials for name in trial.values) or {VALUE: None}
     columns: dict[str, list[Any]] = {"state": [trial.state for trial in trials]}
     for name in values:
         columns[new_column(name, "values", columns)] = [trial.values.get(name) for trial in trials]
     for name in values:
-        std = "std" if list(values) == [VALUE] else f"{name}_std"
+        std = "std" if values == (VALUE,) else f"{name}_std"
         columns[new_column(std, "values", columns)] = [trial.stds.get(name) for trial in trials]
     columns[new_column("duration", "trial", columns)] = [trial.duration for trial in trials]
     reason = "failure" if "error" in columns else "error"

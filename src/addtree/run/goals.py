@@ -15,7 +15,7 @@ import numpy as np
 from addtree._types import Array
 from addtree.errors import OptionError, TrialError
 from addtree.model.specification import check_noise
-from addtree.support.numbers import as_float, is_finite, is_flag, is_number, read_number
+from addtree.support.numbers import MAX_SIZE, as_float, is_finite, is_flag, is_number, read_number
 
 VALUE = "value"
 """The name of the objective of a run without names."""
@@ -194,6 +194,18 @@ class Goals:
     def violation(self, values: Mapping[str, float]) -> float:
         """The sum of the violations of all constraints; 0 if the values are feasible."""
         return sum(constraint.violation(values[constraint.name]) for constraint in self.constraints)
+
+    def nearest(self, told: Sequence[Mapping[str, float]]) -> int:
+        """The position of the values that violate the constraints least. Constraints may have different units.
+
+        The unit of each constraint is the median of its violations.
+        """
+        total = np.zeros(len(told))
+        for constraint in self.constraints:
+            by = np.array([min(constraint.violation(values[constraint.name]), MAX_SIZE) for values in told])
+            if by.any():
+                total += by / np.median(by[by > 0.0])
+        return int(np.argmin(total))
 
     def losses(self, values: Mapping[str, float]) -> Array:
         """The objectives (K), each with the sign for which less is better."""

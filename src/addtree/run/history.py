@@ -96,9 +96,14 @@ def read_history(history: Any, *, maximize: bool) -> tuple[EarlierTask, ...]:
 def read_for(goals: Goals, history: Any) -> tuple[EarlierTask, ...]:
     """The tasks of the argument `history` for a run with these goals."""
     tasks = read_history(history, maximize=goals.objectives[0].maximize)
-    if tasks and len(goals.objectives) > 1:
-        raise OptionError(f"history= is for one objective, and there are {len(goals.objectives)}; leave it out")
+    check_goals(goals, tasks)
     return tasks
+
+
+def check_goals(goals: Goals, history: Sequence[Any]) -> None:
+    """Raise an OptionError if a run with these goals cannot use a history."""
+    if history and len(goals.objectives) > 1:
+        raise OptionError(f"history= is for one objective, and there are {len(goals.objectives)}; leave it out")
 
 
 def check_history(history: Any) -> tuple[Any, ...]:
@@ -136,13 +141,18 @@ def _read_optimizer(trials: Sequence[Trial], goals: Goals, where: str) -> Earlie
 
 
 def _read_study(study: Any, where: str) -> EarlierTask:
-    """The complete trials of an Optuna study; only its attributes are used, so that Optuna need not be imported."""
+    """The complete trials of an Optuna study; one that violates a constraint counts as failed.
+
+    Only the attributes of the study are used, so that Optuna need not be imported.
+    """
     if len(study.directions) != 1:
         raise OptionError(f"{where} is a study with {len(study.directions)} objectives; give a study with one")
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     maximize = study.directions[0].name == "MAXIMIZE"
-    configs, values = [trial.params for trial in complete], [trial.value for trial in complete]
-    return replace(EarlierTask.from_values(configs, values, maximize=maximize), name=str(study.study_name))
+    is_feasible = [all(number <= 0.0 for number in trial.constraints.values()) for trial in complete]
+    values = [trial.value if feasible else None for trial, feasible in zip(complete, is_feasible, strict=True)]
+    task = EarlierTask.from_values([trial.params for trial in complete], values, maximize=maximize)
+    return replace(task, name=str(study.study_name))
 
 
 def _read_pairs(pairs: Any, where: str, maximize: bool) -> EarlierTask:

@@ -318,7 +318,7 @@ class TrialLog:
             raise AddTreeError(f"no trial has a value yet ({len(self)} asked, {len(self.told)} of them failed{last})")
         found = [trial for trial in done if self._is_feasible(trial)]
         if not found:
-            nearest = min(done, key=lambda trial: self._goals.violation(trial._values))
+            nearest = done[self._goals.nearest([trial._values for trial in done])]
             raise AddTreeError(
                 f"no trial keeps the constraints yet ({plural(len(done), 'trial')} with values); ask for more trials, "
                 f"or relax the constraints; trial {nearest.id} comes nearest: {nearest.values!r}"

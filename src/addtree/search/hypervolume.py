@@ -27,6 +27,9 @@ import numpy as np
 from addtree._types import Array, Index, Mask
 from addtree.search.acquisition import Acquisition, log_cdf, log_h, standard_deviation
 
+MAX_OBJECTIVES = 4
+"""With more objectives than this, pictures and reports leave hypervolumes out: the time to compute them explodes."""
+
 _MAX_BOXES = 2000  # Values that would take more boxes are left out; four objectives have as many for a front of 70.
 _BLOCK = 256  # This many values at once are compared with all others, so that the comparison takes little memory.
 _NARROW = 1e-5  # Below this width, in standard deviations, the difference of two ψ is computed as width times slope.

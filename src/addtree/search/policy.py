@@ -154,14 +154,14 @@ def check_acquisition(acquisition: str, covariance: str, *, single: bool = True)
     """
     if acquisition not in ACQUISITIONS:
         raise OptionError(f"acquisition={acquisition!r} is unknown; use one of {', '.join(map(repr, ACQUISITIONS))}")
+    if acquisition != "logei" and not single:
+        raise OptionError(
+            f"acquisition={acquisition!r} is for one objective without constraints; use acquisition='logei'"
+        )
     if acquisition == "additive-ucb" and covariance != "additive":
         raise OptionError(
             f"acquisition='additive-ucb' adds up over vertices, covariance={covariance!r} does not; "
             "use covariance='additive', or acquisition='ucb'"
-        )
-    if acquisition != "logei" and not single:
-        raise OptionError(
-            f"acquisition={acquisition!r} is for one objective without constraints; use acquisition='logei'"
         )
 
 

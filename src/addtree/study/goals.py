@@ -191,10 +191,13 @@ def _bounded(number: float) -> float:
 
 
 def pareto(trials: Sequence[FrozenTrial], sought: Sequence[StudyDirection]) -> list[FrozenTrial]:
-    """The complete feasible trials that no other dominates, best first in the first objective."""
+    """The complete feasible trials that no other dominates, best first in the first objective.
+
+    A trial with an infinite value counts as failed, as it does for the model.
+    """
     signs = [-1.0 if direction == StudyDirection.MAXIMIZE else 1.0 for direction in sought]
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.values and len(t.values) == len(signs)]
-    feasible = [t for t in complete if is_feasible(t)]
+    feasible = [t for t in complete if is_feasible(t) and all(map(math.isfinite, t.values))]
     losses = np.array([t.values for t in feasible]).reshape(len(feasible), len(signs)) * signs
     best = np.flatnonzero(is_nondominated(losses))
     return [feasible[i] for i in best[np.lexsort(losses[best].T[::-1])]]

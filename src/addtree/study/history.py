@@ -6,16 +6,30 @@ from collections.abc import Sequence
 
 import optuna
 
+from addtree.errors import OptionError
 from addtree.optuna import AddTreeSampler
+from addtree.run.goals import Goals
 from addtree.run.history import EarlierTask, read_history
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
 
-def read_task(url: str, name: str) -> EarlierTask:
-    """Read an earlier study from the storage at a URL."""
+def read_tasks(goals: Goals, studies: Sequence[tuple[str, str]]) -> list[EarlierTask]:
+    """Read the earlier studies of a study with these goals, from the URLs of their storages and their names."""
+    n = len(goals.objectives)
+    if studies and n > 1:
+        raise OptionError(f"--history {studies[0][1]} is for one objective, and there are {n}; leave it out")
+    return [_read_task(url, name) for url, name in studies]
+
+
+def _read_task(url: str, name: str) -> EarlierTask:
     with storage_at(url, "read") as storage:
-        return read_history([find_study(storage, name)], maximize=False)[0]
+        study = find_study(storage, name)
+        if len(study.directions) > 1:
+            raise OptionError(
+                f"--history {name} is a study with {len(study.directions)} objectives; give a study with one"
+            )
+        return read_history([study], maximize=False)[0]
 
 
 def learn_from(study: optuna.Study, tasks: Sequence[EarlierTask]) -> None:

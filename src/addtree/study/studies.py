@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -337,7 +338,8 @@ def progress_of(trials: Sequence[FrozenTrial], directions: Sequence[StudyDirecti
 
 
 def _best(trials: Sequence[FrozenTrial], direction: StudyDirection) -> FrozenTrial | None:
-    """The best complete trial; None if no trial is complete, or none is feasible."""
+    """The best complete trial with a finite value; None if no trial is complete, or none is feasible."""
     sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
     candidates = [(sign * t.value, t) for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    return min(((v, t) for v, t in candidates if is_feasible(t)), key=lambda each: each[0], default=(0.0, None))[1]
+    allowed = ((v, t) for v, t in candidates if math.isfinite(v) and is_feasible(t))
+    return min(allowed, key=lambda each: each[0], default=(0.0, None))[1]

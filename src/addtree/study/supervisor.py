@@ -20,7 +20,7 @@ from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
 from addtree.run.goals import Goals
 from addtree.run.history import EarlierTask
 from addtree.study.goals import with_options
-from addtree.study.history import learn_from, read_task
+from addtree.study.history import learn_from, read_tasks
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, check_study, open_study, progress, progress_of
@@ -106,7 +106,9 @@ def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
     """The goals and the earlier studies of a job, or an error that says what is wrong with the job."""
     goals = with_options(task.goals, maximize=job.maximize, noise=job.noise)
     check_study(job.study, task.space, seed=job.seed, goals=goals)
-    return goals, [read_task(url, earlier) for url, earlier in job.history]
+    if (job.storage, job.study) in job.history:
+        raise OptionError(f"--history {job.study} is the study itself, which knows its trials; name an earlier one")
+    return goals, read_tasks(goals, job.history)
 
 
 def _open(storage: BaseStorage, job: Job, task: Task, goals: Goals, history: Sequence[EarlierTask]) -> optuna.Study:
