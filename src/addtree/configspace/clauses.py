@@ -21,8 +21,6 @@ from addtree.configspace.domains import plain
 from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical, Parameter
 
-_WORDS = {"and", "or", "not", "in", "True", "False", "None"}
-
 _OPERATORS = {
     "ForbiddenEqualsClause": "==",
     "ForbiddenGreaterThanClause": ">",
@@ -100,6 +98,6 @@ def quoted(name: str) -> str:
     >>> quoted("C"), quoted("svm:C"), quoted("not")
     ('C', '`svm:C`', '`not`')
     """
-    if name.isidentifier() and name not in _WORDS and not keyword.iskeyword(name):
+    if name.isidentifier() and not keyword.iskeyword(name):
         return name
     return "`" + name.replace("`", "``") + "`"

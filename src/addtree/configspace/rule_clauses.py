@@ -174,10 +174,8 @@ def _in(hyperparameter: Any, values: list[Any]) -> list[Any]:
 
 def _relations(cs: CS.ConfigurationSpace, space: Space, part: _Comparison) -> list[Any]:
     """The relations of two parameters of which one must hold."""
-    one, other = part.left.text, part.right.text
-    if isinstance(space.variables[one], (Categorical, Choice)) or isinstance(
-        space.variables[other], (Categorical, Choice)
-    ):
+    names = part.left.text, part.right.text
+    if any(isinstance(space.variables[name], (Categorical, Choice)) for name in names):
         raise SpaceError("ConfigSpace compares the values of ordinals, not their order")
     operators = (ast.Lt, ast.Gt) if part.operator is ast.NotEq else (part.operator,)
-    return [_RELATIONS[operator](cs[one], cs[other]) for operator in operators]
+    return [_RELATIONS[operator](*(cs[name] for name in names)) for operator in operators]
