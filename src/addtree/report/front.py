@@ -109,7 +109,7 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
     best = _nondominated(goals, feasible)
     finished = [trial for trial in trials if trial.state != "pending"]
     volumes: list[float] = []
-    if len(feasible) and reference is not None:
+    if reference is not None:
         counted = np.array([is_feasible(goals, trial) for trial in finished])
         volumes = np.concatenate([[0.0], hypervolumes(losses / unit, reference / unit)])[np.cumsum(counted)].tolist()
     point = {} if reference is None else zip(goals.objectives, reference.tolist(), strict=True)

@@ -152,13 +152,8 @@ def _strong_terms(effects: Effects, variance: float) -> Iterator[tuple[float, di
         on = effects.posterior.rows.active[:, t]
         strength = float(np.var(effects.term_means[t][on])) * float(np.mean(on)) / variance if on.any() else 0.0
         if strength >= _MIN_TERM:
-            scales = (
-                effects.posterior.hyper.lengthscales[[scale for _, scale in term.reads]] if term.reads else np.empty(0)
-            )
-            sensitivity = dict(zip((j for j, _ in term.reads), _sensitivity(scales).tolist(), strict=True))
+            lengthscales = {j: float(effects.posterior.hyper.lengthscales[scale]) for j, scale in term.reads}
+            shortest = min(lengthscales.values(), default=np.inf)
+            # relative to the column that the term changes with fastest
+            sensitivity = {j: (shortest / lengthscale) ** 2 for j, lengthscale in lengthscales.items()}
             yield strength, sensitivity | {j: 1.0 for j, *bounds in term.gate if tuple(bounds) != ACTIVE}
-
-
-def _sensitivity(lengthscales: Array) -> Array:
-    """How fast a term changes with each of its columns, relative to the column it changes with fastest."""
-    return np.asarray((np.min(lengthscales, initial=np.inf) / lengthscales) ** 2)
