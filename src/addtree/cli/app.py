@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Run a command; returns its exit code."""
+    """Run a command, and return its exit code."""
     try:
         code = app(prog_name="addtree", standalone_mode=False)
         _flush()
@@ -141,7 +141,7 @@ def _output_error(error: OSError) -> OutputError:
 
 
 def _show_error(error: AddTreeError) -> int:
-    """Print an error of addtree; returns its exit code."""
+    """Print an error of addtree, and return its exit code."""
     if isinstance(error, OutputError):
         with contextlib.suppress(OSError, ValueError):  # drops what is left of the output
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

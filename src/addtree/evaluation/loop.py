@@ -75,7 +75,7 @@ class RunOptions:
 
 
 def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
-    """Evaluate trials until the run ends; returns why it ended."""
+    """Evaluate trials until the run ends, and return why it ended."""
     evaluator: Evaluator
     if options.n_processes > 1 or options.trial_timeout is not None:
         size, limit = options.n_processes, options.trial_timeout
@@ -111,7 +111,7 @@ class _Run:
         self.deadline = None if options.timeout is None else options.began + options.timeout
 
     def evaluate_all(self, interrupt: Interrupt) -> str:
-        """Start and collect trials until none is left; returns why the run ended."""
+        """Start and collect trials until none is left, and return why the run ended."""
         self.save()
         try:
             while True:

@@ -127,7 +127,7 @@ def _length(experiment: str, *, quick: bool) -> int:
 
 
 def _write(docs: Path, out: Path, measured: Path, missing: Sequence[str], *, quick: bool) -> Path:
-    """Write the page from all the records in `out`; returns its path."""
+    """Write the page from all the records in `out`, and return its path."""
     from addtree.paper.page import Page
 
     records: dict[str, dict[str, list[dict[str, Any]]]] = {}

@@ -89,7 +89,7 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
 
 
 def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> tuple[Float, float]:
-    """The naive search: maximise the bound over all parameters of each leaf's path; returns the best row and its bound.
+    """The best row, and its bound, of the naive search over all parameters of each leaf's path.
 
     All leaves ascend as one batch, as all vertices do in Algorithm 2, so that only the problems differ.
     """
@@ -129,7 +129,7 @@ def acquisition(depths: Sequence[int]) -> dict[str, list[float]]:
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Run both experiments; returns the record to be saved."""
+    """Run both experiments, and return the record to be saved."""
     sizes, depths = (QUICK_SIZES, QUICK_DEPTHS) if quick else (SIZES, DEPTHS)
     return {
         "sizes": list(sizes),

@@ -71,7 +71,7 @@ def commit(folder: Path) -> str:
 
 
 def _do(job: Job, out: Path, about: dict[str, str]) -> float:
-    """Run a job and save its record; returns the seconds that took."""
+    """Run a job, save its record, and return the seconds that this took."""
     start = time.perf_counter()
     record = {
         "experiment": job.experiment,
@@ -85,7 +85,7 @@ def _do(job: Job, out: Path, about: dict[str, str]) -> float:
 
 
 def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = print) -> dict[Job, str]:
-    """Run the jobs that are not done yet and save their records; returns the jobs that failed, each with the reason.
+    """Run the jobs that are not done yet, save their records, and return those that failed, each with the reason.
 
     `workers` is the number of processes, each with one BLAS thread; 0 runs the jobs in this process.
     """

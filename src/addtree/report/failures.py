@@ -4,7 +4,7 @@ A condition compares one parameter with a value. A rule is one condition, or two
 the trials allow, the one is shown that separates failures from successes best, by the likelihood ratio of two rates of
 failure against one:
 
-    G/2 = log p(outcomes | one rate inside of the rule, another one outside) - log p(outcomes | one rate)
+    G/2 = log p(outcomes | one rate inside the rule, another one outside) - log p(outcomes | one rate)
 
 If outcomes were independent of the configuration, exp(-G/2) would be about the chance of such a separation. With C
 conditions there are about C^k rules of k conditions, so that a rule is shown only if C^k exp(-G/2) is small.
@@ -49,7 +49,7 @@ class FailureRule:
         return self.describe("fails", "failed")
 
     def describe(self, verb: str, past: str) -> str:
-        """The rule in words, with the verb of what happens there, and with that of what the trials did."""
+        """The rule in words; `verb` says what happens there ("fails"), `past` what the trials did ("failed")."""
         there = plural(self.tried, "trial")
         return (
             f"{verb} where {' and '.join(self.conditions)}: {self.failed} of {there} there {past}, "

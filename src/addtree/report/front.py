@@ -21,7 +21,7 @@ from addtree.search.hypervolume import hypervolumes, is_nondominated
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
-_LARGEST = 1e60  # Larger objectives, or smaller ones than 1/1e60, are divided by their size: products would overflow.
+_LARGEST = 1e60  # Objectives above this, or below its inverse, are divided by their size: products would overflow.
 
 MAX_OBJECTIVES = 4
 """With more objectives than this, hypervolumes are left out, because computing them takes too long."""
@@ -32,7 +32,7 @@ class OptionFront:
     """The best trade-offs within one option of a choice.
 
     tried     number of trials, whatever their state
-    trials    the feasible trials that no other one of the option dominates, by the first objective
+    trials    the feasible trials that no other one of the option dominates, best first in the first objective
     on_front  how many of them are on the front of all trials
     share     their hypervolume as a share of that of all trials; None if it is not computed
     """
@@ -135,7 +135,7 @@ def _reference(goals: Goals, losses: Array) -> Array | None:
 
 
 def _nondominated(goals: Goals, feasible: Sequence[Record]) -> tuple[Record, ...]:
-    """Those that no other one dominates, best first in the first objective."""
+    """The feasible trials that no other dominates, best first in the first objective."""
     losses = _losses(goals, feasible)
     best = np.flatnonzero(is_nondominated(losses))
     return tuple(feasible[i] for i in best[np.lexsort(losses[best].T[::-1])])
@@ -170,6 +170,6 @@ def _volume(goals: Goals, trials: Sequence[Record], reference: Array, unit: Arra
 
 
 def _units(losses: Array, reference: Array | None) -> Array:
-    """By what each objective is divided before hypervolumes are computed (K): 1, or the size of extreme values."""
+    """The divisor of each objective (K) before hypervolumes are computed: 1, or the size of extreme values."""
     size = np.max(np.abs(losses if reference is None else np.vstack([losses, reference])), axis=0, initial=0.0)
     return np.where((size > 0.0) & ((size < 1.0 / _LARGEST) | (size > _LARGEST)), size, 1.0)

@@ -189,7 +189,7 @@ def _add_attained(
 def _set_axes(
     figure: go.Figure, trials: Sequence[Record], pair: tuple[Objective, Objective], *, focus: Sequence[Record]
 ) -> None:
-    """Titles, scales and ranges of the axes: they show the trials in focus, and the others as far as they are near."""
+    """Titles, scales and ranges of the axes: they show the trials in focus, and others that are near."""
     for objective, update in zip(pair, (figure.update_xaxes, figure.update_yaxes), strict=True):
         aim = "larger" if objective.maximize else "smaller"
         update(title={"text": f"{label(objective.name, LABEL_WIDTH)} ({aim} is better)"})

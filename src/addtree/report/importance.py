@@ -20,8 +20,9 @@ MIN_INTERACTION = 0.01  # An interaction is shown if it explains more than this 
 _MIN_TERM = 0.002  # A term that explains less than this share of the variance is not searched for interactions.
 _MAX_CANDIDATES = 20  # At most this many pairs are tested for an interaction.
 _MAX_SHOWN = 6  # At most this many interactions are shown.
-_TEST_POSITIONS, _TEST_BACKGROUND = 6, 8  # A test uses this many positions a numeric axis, and configurations.
-_SHOWN_POSITIONS, _SHOWN_BACKGROUND = 15, 6  # A picture uses this many positions a numeric axis, and configurations.
+# Positions on a numeric axis, and configurations to average over: in a test for an interaction, and in its picture.
+_TEST_POSITIONS, _TEST_BACKGROUND = 6, 8
+_SHOWN_POSITIONS, _SHOWN_BACKGROUND = 15, 6
 
 Kind = Literal["choice", "vertex", "interaction", "unexplained"]
 # Per component (label and kind), the part of the prediction (n) that is credited to it.

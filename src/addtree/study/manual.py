@@ -116,7 +116,7 @@ def _waiting(study: optuna.Study, number: int, verb: str) -> FrozenTrial:
 
 
 def _state_in_words(trial: FrozenTrial) -> str:
-    """Say in words why a trial does not wait for a value."""
+    """The reason why a trial does not wait for a value, as the end of a sentence."""
     if trial.state == TrialState.COMPLETE:
         return f"already has the value {', '.join(f'{value:.6g}' for value in trial.values)}"
     if trial.state == TrialState.WAITING:

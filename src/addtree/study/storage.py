@@ -218,18 +218,18 @@ def comes_from_storage(error: BaseException) -> bool:
 
 def is_unavailable(error: BaseException) -> bool:
     """Whether an error means that a storage cannot be reached or written, which is not the objective's fault."""
-    return comes_from_storage(error) and (isinstance(error, _UNAVAILABLE) or _is_of_grpc(error))
+    return comes_from_storage(error) and (isinstance(error, _UNAVAILABLE) or _is_grpc_error(error))
 
 
-def _is_of_grpc(error: BaseException) -> bool:
-    """Whether an error is one of gRPC, which need not be installed."""
+def _is_grpc_error(error: BaseException) -> bool:
+    """Whether an error comes from gRPC, which need not be installed."""
     return type(error).__module__.startswith("grpc")
 
 
 def _storage_error(url: str, error: BaseException) -> StorageError:
     """An error that says which storage failed and why."""
     reason = hide_secrets(_first_line(error), url)
-    if not isinstance(error, _UNAVAILABLE) and not _is_of_grpc(error):  # anything else means damaged data
+    if not isinstance(error, _UNAVAILABLE) and not _is_grpc_error(error):  # anything else means damaged data
         reason = f"its content cannot be read ({type(error).__name__}: {reason}); restore it from a copy"
     remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in reason), "")
     return StorageError(f"storage {hide_password(url)}: {reason}{remedy}")
@@ -239,7 +239,7 @@ def _first_line(error: BaseException) -> str:
     """The first line of an error's message; the database's own message, if there is one."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    if _is_of_grpc(error) and hasattr(error, "details"):
+    if _is_grpc_error(error) and hasattr(error, "details"):
         error = ConnectionError(error.details())
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -61,7 +61,7 @@ class Job:
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
-    """Run a study until it has its total number of trials; returns its progress at the end.
+    """Run a study until it has its total number of trials, and return its progress at the end.
 
     A KeyboardInterrupt leaves the study in a state from which the same job continues. Raises NoSuccessError if no trial
     succeeded.

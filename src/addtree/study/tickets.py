@@ -133,7 +133,7 @@ def release(study: optuna.Study, trial: FrozenTrial) -> bool:
 
 
 def release_abandoned(study: optuna.Study, watch: Watch | None = None) -> int:
-    """Release the running trials whose workers are dead; returns how many this call released.
+    """Release the running trials whose workers are dead, and return how many this call released.
 
     A worker on this machine is dead if its process has ended. A worker elsewhere is dead if `watch` sees no heartbeat
     of it any more; without a watch, it counts as alive.
