@@ -72,25 +72,25 @@ def failure_rule(space: Space, trials: Sequence[Record]) -> FailureRule | None:
 
 def separating_rule(space: Space, trials: Sequence[Record], failed: Mask) -> FailureRule | None:
     """The rule that best separates the trials that failed, in any sense, from the others."""
-    known, failed = trials[-_MAX_TRIALS:], failed[-_MAX_TRIALS:]
+    trials, failed = trials[-_MAX_TRIALS:], failed[-_MAX_TRIALS:]
     if failed.all() or not failed.any():
         return None
-    names, holds = _conditions(space, known)
+    names, holds = _conditions(space, trials)
     if not names:
         return None
     single = _separation(holds @ failed, holds.sum(axis=1), failed)
-    best, chosen = single.max() - math.log(len(names)), [int(np.argmax(single))]
     order = np.argsort(-single, kind="stable")[:_MAX_CONDITIONS]
     among = holds[order]
     pairs = _separation((among * failed) @ among.T, among @ among.T, failed)
-    if pairs.max() - 2 * math.log(len(names)) > best:
-        i, j = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
-        best, chosen = pairs.max() - 2 * math.log(len(names)), [int(order[i]), int(order[j])]
-    if best < -math.log(_CHANCE):
+    best, best_pair = single.max() - math.log(len(names)), pairs.max() - 2 * math.log(len(names))
+    chosen = order[:1]
+    if best_pair > best:
+        chosen = order[list(np.unravel_index(int(np.argmax(pairs)), pairs.shape))]
+    if max(best, best_pair) < -math.log(_CHANCE):
         return None
     inside = np.all(holds[chosen] > 0, axis=0)
     return FailureRule(
-        tuple(names[k] for k in chosen),
+        tuple(names[k] for k in chosen.tolist()),
         int(np.sum(failed & inside)),
         int(np.sum(inside)),
         (int(np.sum(failed & ~inside)), int(np.sum(~inside))),
