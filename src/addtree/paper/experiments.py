@@ -72,7 +72,7 @@ def network_accuracy(cache: Path, data: Path | None) -> float:
 
 
 def _network(cache: Path, images: mnist.Mnist) -> fc3.Network:
-    return fc3.cached(cache / "fc3.npz", lambda: images, progress=partial(print, file=sys.stderr, flush=True))
+    return fc3.cached(cache / "fc3.npz", images, progress=partial(print, file=sys.stderr, flush=True))
 
 
 def optimization(job: Job) -> dict[str, Any]:

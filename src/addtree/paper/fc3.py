@@ -104,10 +104,10 @@ def train(data: Mnist, *, epochs: int = EPOCHS, seed: int = 0, progress: Callabl
     return net
 
 
-def cached(path: Path, data: Callable[[], Mnist], *, progress: Callable[[str], None] = print) -> Network:
+def cached(path: Path, data: Mnist, *, progress: Callable[[str], None] = print) -> Network:
     """The network saved in `path`; it is trained and saved there first if the file does not exist."""
     if not path.exists():
-        net = train(data(), progress=progress)
+        net = train(data, progress=progress)
         path.parent.mkdir(parents=True, exist_ok=True)
         arrays = {f"W{i}": W for i, W in enumerate(net.W)} | {f"b{i}": b for i, b in enumerate(net.b)}
         with replaced(path) as temporary, temporary.open("wb") as file:  # a path would get the suffix .npz

@@ -31,15 +31,6 @@ def path_of(out: Path, job: Job) -> Path:
     return out / "raw" / job.experiment / job.method / f"{job.length}-seed{job.seed:02d}.json"
 
 
-def load(out: Path, job: Job) -> dict[str, Any] | None:
-    """The record of a job, or None if the job has not been done."""
-    path = path_of(out, job)
-    if not path.exists():
-        return None
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return record
-
-
 def save(path: Path, record: dict[str, Any]) -> None:
     """Write a record whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
