@@ -18,7 +18,7 @@ from addtree.cli.options import (
 from addtree.report import Report, write_page
 from addtree.report.study import build_study
 from addtree.report.text import explain as explain_report
-from addtree.study.history import read_task
+from addtree.study.history import read_earlier_task
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
@@ -61,6 +61,6 @@ def _build_report(
     study: str | None, storage: str, noise: float | None, history: list[str] | None, history_storage: list[str] | None
 ) -> Report:
     """The report of a study, from the options of a command."""
-    earlier = [read_task(url, name) for url, name in earlier_studies(history, history_storage, storage)]
+    earlier = [read_earlier_task(url, name) for url, name in earlier_studies(history, history_storage, storage)]
     with storage_at(storage, "read") as opened:
         return build_study(find_study(opened, study), noise=noise, history=earlier)

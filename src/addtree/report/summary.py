@@ -300,10 +300,10 @@ def _learn(
 ) -> tuple[Learned | None, list[str]]:
     """What a model of the values says, or None if they are all the same, and notes about the values that it uses."""
     done = [trial for trial in known if trial.state == "done"]
-    y, notes = _bound(np.array([_value(trial) for trial in done]))
+    y, notes = _clip_huge(np.array([_value(trial) for trial in done]))
     if np.ptp(y) < _MIN_RANGE:
         return None, [*notes, "All values are the same, so there is nothing to explain."]
-    y, more = _clipped(y, maximize)
+    y, more = _clip_bad(y, maximize)
     notes += more
     used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
@@ -329,7 +329,7 @@ def _explain(effects: Effects, best: Record) -> Explanation:
     return Explanation(expectation, tuple(parts), predicted, _value(best))
 
 
-def _bound(y: Array) -> tuple[Array, list[str]]:
+def _clip_huge(y: Array) -> tuple[Array, list[str]]:
     """The values, with those that arithmetic cannot handle set to a bound, and a note if there are any."""
     beyond = int(np.sum(np.abs(y) > MAX_SIZE))
     if not beyond:
@@ -338,7 +338,7 @@ def _bound(y: Array) -> tuple[Array, list[str]]:
     return np.clip(y, -MAX_SIZE, MAX_SIZE), [note]
 
 
-def _clipped(y: Array, maximize: bool) -> tuple[Array, list[str]]:
+def _clip_bad(y: Array, maximize: bool) -> tuple[Array, list[str]]:
     """The values, with extremely bad ones set to a bound, and a note if there are any."""
     bound = clip_bound(y, maximize=maximize)
     clipped = clip(y, bound, maximize=maximize)

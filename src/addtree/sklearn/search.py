@@ -105,7 +105,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
         n_trials = int(min(self.n_trials, searched.space.n_configs))
         cv = None if isinstance(self.cv, Iterable) else _SameSplits(self.cv, is_classifier(self.estimator))
         self._failed: list[_Failed] = []
-        self._fits: tuple[Any, ...] = ()
+        self._fits: tuple[Any, ...] = ()  # The last arguments of `_format_results`; the second is the number of folds.
         results: dict[str, Any] = {}
         while trials := _ask_new(optimizer, min(self._batch_size(), n_trials - len(optimizer.trials))):
             candidates = [searched.params(trial.config) for trial in trials]

@@ -12,7 +12,7 @@ from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
 
-def read_task(url: str, name: str) -> EarlierTask:
+def read_earlier_task(url: str, name: str) -> EarlierTask:
     """Read an earlier study from the storage at a URL."""
     with storage_at(url, "read") as storage:
         return read_history([find_study(storage, name)], maximize=False)[0]
