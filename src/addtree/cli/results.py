@@ -80,8 +80,7 @@ def best(
         forms = [{"id": t.number, **_value_fields(goals, t), "config": t.params} for t in found]
         print(json.dumps(forms if p.best is None else forms[0]))
         return
-    for k, trial in enumerate(found):
-        print("\n" * (k > 0) + _described(goals, trial))
+    print("\n\n".join(_described(goals, trial) for trial in found))
 
 
 def _why_none(name: str, p: Progress) -> str:

@@ -111,7 +111,7 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
     volumes: list[float] = []
     if reference is not None:
         counted = np.array([is_feasible(goals, trial) for trial in finished])
-        volumes = np.concatenate([[0.0], hypervolumes(losses / unit, reference / unit)])[np.cumsum(counted)].tolist()
+        volumes = _volumes(goals, feasible, reference, unit)[np.cumsum(counted)].tolist()
     point = {} if reference is None else zip(goals.objectives, reference.tolist(), strict=True)
     return Front(
         trials=best,
@@ -146,7 +146,7 @@ def _choices(
 ) -> list[ChoiceFronts]:
     """The trade-offs within the options; `scale` is the reference point and the units of the hypervolumes."""
     ids = {trial.id for trial in front}
-    whole = 0.0 if scale is None else _volume(goals, front, *scale)
+    whole = 0.0 if scale is None else float(_volumes(goals, front, *scale)[-1])
     found = []
     for name, domain in space.variables.items():
         if not isinstance(domain, Choice) or len(domain.labels) < 2:
@@ -155,7 +155,7 @@ def _choices(
         for label in domain.labels:
             inside = [trial for trial in trials if name in trial.config and trial.config[name] == label]
             own = _nondominated(goals, [trial for trial in inside if is_feasible(goals, trial)])
-            share = None if scale is None or whole == 0.0 else _volume(goals, own, *scale) / whole
+            share = None if scale is None or whole == 0.0 else float(_volumes(goals, own, *scale)[-1]) / whole
             options.append(OptionFront(label, len(inside), own, sum(trial.id in ids for trial in own), share))
         always = () in space.conditions[name]
         condition = "" if always else condition_text(space.conditions[name], space.variables)
@@ -163,10 +163,9 @@ def _choices(
     return found
 
 
-def _volume(goals: Goals, trials: Sequence[Record], reference: Array, unit: Array) -> float:
-    """The hypervolume of some trials."""
-    volumes = hypervolumes(_losses(goals, trials) / unit, reference / unit)
-    return float(volumes[-1]) if len(volumes) else 0.0
+def _volumes(goals: Goals, trials: Sequence[Record], reference: Array, unit: Array) -> Array:
+    """The hypervolume of none of the trials, of the first, of the first two, and so on."""
+    return np.concatenate([[0.0], hypervolumes(_losses(goals, trials) / unit, reference / unit)])
 
 
 def _units(losses: Array, reference: Array | None) -> Array:
