@@ -31,7 +31,7 @@ _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
 _POSTGRES_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server may take
 _PROXY_TIMEOUT = 60  # seconds that connecting to a gRPC proxy may take; hundreds of workers may start at once
-_GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
+GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
 
 # What a driver needs to know. The encoding makes psycopg return text for a database whose encoding is SQL_ASCII.
 _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
@@ -117,7 +117,7 @@ def _connect_to_proxy(url: str) -> GrpcStorageProxy:
     """Connect to a gRPC proxy, which stands in front of a database."""
     try:
         parsed = urlsplit(url)
-        host, port = parsed.hostname, parsed.port or _GRPC_PORT
+        host, port = parsed.hostname, parsed.port or GRPC_PORT
     except ValueError:  # a port that is not a number
         host, port, parsed = None, 0, urlsplit("")
     if not host or parsed.netloc.rpartition("@")[0] or parsed.path.strip("/") or parsed.query or parsed.fragment:
