@@ -115,13 +115,14 @@ def _open_database(url: str, access: Access) -> RDBStorage:
 
 def _connect_to_proxy(url: str) -> GrpcStorageProxy:
     """Connect to a gRPC proxy, which stands in front of a database."""
+    not_a_proxy = StorageError(f"storage {hide_password(url)!r} is not the URL of a gRPC proxy; use grpc://HOST:PORT")
     try:
         parsed = urlsplit(url)
         host, port = parsed.hostname, parsed.port or GRPC_PORT
     except ValueError:  # a port that is not a number
-        host, port, parsed = None, 0, urlsplit("")
+        raise not_a_proxy from None
     if not host or parsed.netloc.rpartition("@")[0] or parsed.path.strip("/") or parsed.query or parsed.fragment:
-        raise StorageError(f"storage {hide_password(url)!r} is not the URL of a gRPC proxy; use grpc://HOST:PORT")
+        raise not_a_proxy
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # Optuna's proxy is experimental
