@@ -78,8 +78,7 @@ def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
     """Evaluate trials until the run ends, and return why it ended."""
     evaluator: Evaluator
     if options.n_processes > 1 or options.trial_timeout is not None:
-        size, limit = options.n_processes, options.trial_timeout
-        evaluator = WorkerPool(objective, options.catch, size=size, time_limit=limit)
+        evaluator = WorkerPool(objective, options.catch, size=options.n_processes, time_limit=options.trial_timeout)
     else:
         evaluator = InThisProcess(objective, options.catch)
     try:

@@ -89,7 +89,6 @@ def open_study(
     if is_new:
         study.set_user_attr(_SPACE, _space_text(space))
         study.set_user_attr(_SEED, checked_seed(seed))
-        attrs = study.user_attrs
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
