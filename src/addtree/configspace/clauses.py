@@ -67,19 +67,18 @@ def _conditions(clause: ForbiddenClause, domain: Parameter | Choice) -> list[str
 def _relation(clause: ForbiddenRelation, domains: Mapping[str, Parameter | Choice]) -> list[list[str]]:
     """The conjunctions that a relation of two parameters forbids, one for each label that they have."""
     names = clause.left.name, clause.right.name
-    sides: list[list[tuple[str, list[str]]]] = []  # per side, what stands in the comparison, and what it assumes
-    for name in names:
-        domain = domains[name]
-        if isinstance(domain, (Categorical, Choice)):
-            sides.append([(repr(label), [_one_of(name, [label])]) for label in domain.labels])
-        else:
-            sides.append([(quoted(name), [])])
-    operator = _OPERATORS[type(clause).__name__]
     left, right = (domains[name] for name in names)
     if isinstance(left, (Categorical, Choice)) and isinstance(right, (Categorical, Choice)):
         pairs = itertools.product(left.labels, right.labels)
         forbidden = [pair for pair in pairs if clause.is_forbidden_value(dict(zip(names, pair, strict=True)))]
         return [[_one_of(names[0], [a]), _one_of(names[1], [b])] for a, b in forbidden]
+    sides: list[list[tuple[str, list[str]]]] = []  # per side, what stands in the comparison, and what it assumes
+    for name, domain in zip(names, (left, right), strict=True):
+        if isinstance(domain, (Categorical, Choice)):
+            sides.append([(repr(label), [_one_of(name, [label])]) for label in domain.labels])
+        else:
+            sides.append([(quoted(name), [])])
+    operator = _OPERATORS[type(clause).__name__]
     return [
         [*assumed, *others, f"{one} {operator} {other}"]
         for (one, assumed), (other, others) in itertools.product(*sides)
