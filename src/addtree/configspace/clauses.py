@@ -41,7 +41,7 @@ def to_rules(clause: Any, domains: Mapping[str, Parameter | Choice]) -> list[str
 
 
 def _conjunctions(clause: Any, domains: Mapping[str, Parameter | Choice]) -> list[list[str]]:
-    """The conjunctions of conditions of which a clause forbids each."""
+    """The conjunctions of conditions, each of which a clause forbids."""
     if isinstance(clause, ForbiddenOrConjunction):
         return [found for part in clause.components for found in _conjunctions(part, domains)]
     if isinstance(clause, ForbiddenConjunction):

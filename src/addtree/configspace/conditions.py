@@ -173,7 +173,7 @@ def to_condition(cs: CS.ConfigurationSpace, space: Space, name: str) -> Any:
 
 
 def _parts(child: Any, parent: Any, domain: Parameter | Choice, cells: Sequence[int]) -> list[Any]:
-    """The conditions, of which one must hold, that a parent is in some of its cells."""
+    """The alternative conditions under which a parent is in one of these cells."""
     if isinstance(domain, Choice):
         return [_one_of(child, parent, [domain.labels[cell] for cell in cells])]
     assert not isinstance(domain, Categorical)

@@ -215,7 +215,7 @@ def build_for(
 
 
 def build_without_models(goals: Goals, space: Space, trials: Iterable[Any], *, title: str = "addtree") -> Report:
-    """The part of a report that needs no model, which takes most of the time."""
+    """The part of a report that needs no model; fitting the models takes most of the time."""
     known = make_records(space, trials, goals)
     several = len(goals.objectives) > 1
     front = find_front(space, goals, known) if several else None

@@ -155,7 +155,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _format_results(
         self, candidate_params: list[dict[str, Any]], n_splits: int, out: list[Any], more_results: Any = None
     ) -> dict[str, Any]:
-        """The results, with the configurations of which every fit failed.
+        """The results, including the configurations whose fits all failed.
 
         BaseSearchCV takes a batch without any success for a misconfigured model, raises, and forgets it. Here a batch
         may be a single configuration. BaseSearchCV also warns about scores that are not finite, once per batch.
@@ -174,7 +174,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Failed:
-    """A configuration of which every fit failed.
+    """A configuration whose fits all failed.
 
     position  its position among all configurations
     params    the parameters of the estimator

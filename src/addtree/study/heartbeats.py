@@ -36,7 +36,7 @@ class HeartbeatSettings:
 
     @property
     def longest_gap(self) -> float:
-        """The largest number of seconds for which the time between two looks counts.
+        """The largest number of seconds that the time between two looks counts for.
 
         The storage may have been out of reach for longer, and then no worker could store a heartbeat.
         """

@@ -288,7 +288,7 @@ class Progress:
 
 
 def progress(study: optuna.Study) -> Progress:
-    """Count the trials of a study, which are read once."""
+    """Read the trials of a study once, and count them."""
     return progress_of(study.get_trials(deepcopy=False), study.directions)
 
 
