@@ -1,12 +1,12 @@
 """Bayesian optimization for conditional parameter spaces.
 
 Some parameters exist only after a choice: which model, and then its own hyperparameters. addtree models such a space by
-a Gaussian process that follows the tree of choices. What it learns in one branch helps in the others.
+a Gaussian process that follows the tree of choices, so that what it learns in one branch helps in the others.
 
     Space      parameters (`Real`, `Integer`, `Categorical`) and choices that are active together
     Choice     a choice between options, each of which opens a space of its own
     minimize   evaluates an objective n times and returns the best configuration
-    Optimizer  the same by ask and tell, for a loop of your own; it can be saved and loaded
+    Optimizer  the same by ask and tell, for your own loop; it can be saved and loaded
     AddTreeGP  the regression model alone
 
 >>> import addtree as at
@@ -17,8 +17,8 @@ a Gaussian process that follows the tree of choices. What it learns in one branc
 >>> result.best_config["model"], result.best_value < 1e-3
 ('curve', True)
 
-Every exception derives from `AddTreeError`. The integrations `addtree.optuna`, `addtree.sklearn`,
-`addtree.configspace` and `addtree.report` are imported on their own, and need optional dependencies.
+Every exception derives from `AddTreeError`. `addtree.optuna`, `addtree.sklearn`, `addtree.configspace` and
+`addtree.report` need optional dependencies, so `import addtree` does not import them.
 """
 
 from addtree.errors import (

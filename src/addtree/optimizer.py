@@ -32,7 +32,7 @@ _EXACT = 1e-6  # With less noise than this share of the variance of the values, 
 
 
 class Optimizer:
-    """Bayesian optimization by ask and tell, in any order, with any number of trials pending.
+    """Bayesian optimization by ask and tell. Any number of trials may be pending, and be told in any order.
 
     >>> from addtree import Real
     >>> opt = Optimizer(Space(x=Real(-1, 1)), seed=0)
@@ -45,18 +45,18 @@ class Optimizer:
     seed         an int makes the run reproducible; None draws one
     maximize     look for the largest value instead of the smallest
     objectives   names and directions of several objectives: {"error": "min", "speed": "max"}
-    constraints  names and bounds of values that must keep to them: {"memory": 16.0} is an upper bound, (low, high)
-                 bounds both sides, and None stands for no bound
+    constraints  names and bounds of further values: {"memory": 16.0} is an upper bound, (low, high) bounds both sides,
+                 and None stands for no bound
     covariance   "additive+interactions" (default), "additive" (the paper's), "independent" (no sharing)
     acquisition  "logei" (default), "ucb", "additive-ucb" (the paper's Algorithm 2), "thompson"; with several objectives
-                 or constraints, "logei" is the log expected hypervolume improvement and the log feasibility
+                 or constraints, "logei" is the log expected hypervolume improvement plus the log feasibility
     inference    "map" (default) or "mle" (the paper's)
     noise        standard deviation of repeated evaluations, a dict by name if there are several; None to learn it
     reference_point
                  with several objectives, the worst values of interest, by name; by default worse by the front's range
     cost_aware   look for improvement per unit of cost, as far as costs are told
-    n_initial    size of the initial design: this many trials have a result before the model is used. With a history,
-                 only some of its rows are asked, unless the values told disagree with the history
+    n_initial    size of the initial design: the model is used once this many trials have a result. With a history,
+                 only some rows of the design are asked, unless the values told disagree with the history
     initial      configurations to ask first, in this order. One that lacks parameters is completed: by the design, or
                  by the model once there is one. A parameter that is given implies the options that activate it. One
                  that was told before, or is in the list twice, is skipped unless noise is declared above zero
@@ -172,7 +172,7 @@ class Optimizer:
     @property
     @synchronized
     def learned(self) -> list[dict[str, Any]] | None:
-        """For JSON, the hyperparameters of each model and from how many values they are; None before the first fit."""
+        """For JSON, the hyperparameters of each model and the number of values fitted; None before the first fit."""
         return None if self._models is None else self._models.to_dict()
 
     @synchronized
@@ -182,7 +182,7 @@ class Optimizer:
         """If the next suggestion would fit the model, use the fit of another optimizer instead, if there is one.
 
         fetch     returns `learned` of an optimizer that has the same space and options, and about the same values; None
-                  if there is none. What no such optimizer can have learned is ignored
+                  if there is none. A result that no such optimizer can have learned is ignored
         max_rows  largest number of values that the model uses from then on
         """
         known, n_done = self._models, len(self._log.done)
@@ -308,7 +308,7 @@ class Optimizer:
     def expected_gain(self) -> float:
         """By how much the next evaluation is expected to improve on the best so far, in the units of the values told.
 
-        It is the expected improvement at the best candidate, times its probability to succeed and to keep the
+        It is the expected improvement at the best candidate, times the probability that it succeeds and keeps the
         constraints. Stop when it is below what an evaluation is worth to you. A model of few trials is often too sure
         of itself, so wait until the gain stays small for several trials. With several objectives it raises.
         """

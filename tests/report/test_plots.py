@@ -9,6 +9,7 @@ import pytest
 from addtree.problems import synthetic
 from addtree.report import build, plots
 from addtree.report.importance import Share
+from addtree.report.progress import progress
 from tests.report.cases import interaction_report, paper_report, paper_trials
 
 
@@ -65,7 +66,21 @@ def test_the_joint_effect_of_an_interaction() -> None:
 @pytest.mark.parametrize(("values", "kind"), [((1.0, 900.0), None), ((1.0, 2000.0), "log"), ((-1.0, 2000.0), None)])
 def test_positive_values_over_three_decades_are_on_a_log_scale(values: tuple[float, float], kind: str | None) -> None:
     report = build(synthetic().space, [replace(t, value=v) for t, v in zip(paper_trials(2), values, strict=True)])
-    assert plots.progress(report).layout.yaxis.type == kind
+    assert progress(report).layout.yaxis.type == kind
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_far_from_the_best_are_triangles_at_the_edge(sign: int) -> None:
+    values = [sign * v for v in (3.0, 50.0, 1.0, 2.0, 5.0, 4.0)]  # four times (median - best) beyond the best is 11
+    trials = [replace(t, value=v) for t, v in zip(paper_trials(6), values, strict=True)]
+    *branches, best = progress(build(synthetic().space, trials, maximize=sign < 0)).data
+    assert {x: y for branch in branches for x, y in zip(branch.x, branch.y, strict=True)} == {
+        **dict(enumerate(values)),
+        1: sign * 11.0,
+    }
+    (far,) = [branch for branch in branches if 1 in branch.x]
+    assert far.marker.symbol[far.x.index(1)] == ("triangle-up" if sign > 0 else "triangle-down")
+    assert list(best.y) == [sign * 3.0, sign * 1.0, sign * 1.0]
 
 
 def test_failures_are_sorted_and_complete() -> None:

@@ -41,28 +41,30 @@ _MAX_STUDIES = 8  # A sampler remembers what it knows about this many studies; a
 class AddTreeSampler(BaseSampler):
     """An Optuna sampler that models conditional parameters jointly.
 
-    space             the space if it is known; else it is inferred from the trials seen so far
+    space             the space if you know it; otherwise it is inferred from the trials seen so far
     seed              an int makes a study reproducible (with one worker, in the same order); None draws a seed
     n_startup_trials  the number of trials that explore the space before the model is used, but no more than the initial
-                      design of `Optimizer` has. Up to three times that number, every other trial then tries a value
-                      that no trial has tried yet. A declared space uses the initial design of `Optimizer`, at most
-                      three times that long, and one worker then gets the same configurations as from `Optimizer`
-    constraints_func  returns the constraints of a trial; a positive one is violated. `Trial.set_constraint` works too
-    initial           configurations to evaluate first, each once in a study, also with several workers. One that lacks
-                      parameters is completed. One that a trial has already is skipped
-    noise             standard deviation of repeated evaluations, in the units of the values; 0 if they give the same
-                      value, None to learn it. Under noise, the same parameters may be suggested again. With several
-                      objectives, a dict by their numbers: {0: 0.1}
+                      design of `Optimizer` has. Then, up to three times that number, every other trial tries a value
+                      that no trial has tried yet. With a declared space, the first trials are the initial design
+                      of `Optimizer`, at most three times that number, and one worker gets the same configurations as
+                      from `Optimizer`
+    constraints_func  returns the constraints of a trial; a positive value is a violation. `Trial.set_constraint` works
+                      too
+    initial           configurations to evaluate first, each once in a study, even with several workers. One that lacks
+                      parameters is completed. One that a trial already has is skipped
+    noise             standard deviation of repeated evaluations, in the units of the values; 0 if they are exact, None
+                      to learn it. Under noise, the same parameters may be suggested again. With several objectives, a
+                      dict by their numbers: {0: 0.1}
     history           earlier studies of related problems, as for `Optimizer`. Without a declared space, the best
                       configuration of each is evaluated first, and the rest counts as soon as the trials show a space
     cost_aware        look for improvement per second: the cost of a trial is the time from its start to its end
     reference_point   with several objectives, the worst values that are of interest, in the order of the directions
 
     A study may have any number of directions. Each objective and each constraint has a model of its own. Suggestions
-    maximise the expected gain of hypervolume, or of the only objective, and the probability to keep the constraints.
+    maximise the expected gain of hypervolume, or of the only objective, and the probability that constraints are kept.
 
-    A failed trial has no value: it shows where evaluations fail, and such places are avoided. A pruned trial has its
-    last intermediate value; without one it counts as failed. The trials that other workers run are taken into account.
+    A failed trial has no value: the sampler learns where evaluations fail, and avoids such places. A pruned trial
+    counts with its last intermediate value, or as failed without one. The trials of other workers count too.
     A trial may carry the standard error of its value as the user attribute "addtree:std", or a list of them.
 
     >>> import optuna

@@ -27,8 +27,11 @@ from addtree.study.redaction import hide_secrets
 
 _HELP = """Optimize objectives whose parameters depend on choices.
 
-Exit codes: 0 success, 1 no trial succeeded, 2 a wrong argument or file, 3 the storage, 4 the study, \
-70 an error that addtree did not expect, 130 interrupted, 141 the output was closed.
+Start with `addtree run FILE.py`; then `addtree best`, `addtree explain` and `addtree report` show what was found. \
+For experiments that are not a Python function, use `addtree suggest` and `addtree tell`.
+
+Exit codes: 0 success, 1 no trial succeeded, 2 wrong argument or file, 3 problem with the storage, 4 problem with the \
+study or the trial, 70 error that addtree did not expect, 130 interrupted, 141 output closed.
 """
 
 # These errors have exit codes of their own, so that a script can tell them apart.

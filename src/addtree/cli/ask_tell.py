@@ -38,7 +38,7 @@ def suggest(
     noise: Noise = None,
     maximize: Maximize = False,
 ) -> None:
-    """Print a configuration to try and its id, as one line of JSON; report its value with `addtree tell`."""
+    """Print a configuration to try and its id as one line of JSON. Report its value with `addtree tell`."""
     if space is None:
         if seed is not None or maximize:
             option = "--maximize" if seed is None else f"--seed {seed}"
@@ -123,7 +123,7 @@ def forget(
     ],
     storage: StorageUrl = DEFAULT_STORAGE,
 ) -> None:
-    """Drop a suggested configuration that nobody will evaluate; it may be suggested again."""
+    """Drop a suggestion that nobody will evaluate. Its configuration may be suggested again."""
     study, given = _split(words, ["TRIAL"])
     trial = _parse_id(given["TRIAL"], ["TRIAL"])
     with storage_at(storage, "write") as opened:

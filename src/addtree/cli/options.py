@@ -13,7 +13,7 @@ DEFAULT_STORAGE = "sqlite:///addtree.db"  # an SQLite file in the working direct
 StorageUrl = Annotated[
     str,
     typer.Option(
-        help="An Optuna storage URL, grpc://HOST:PORT, or the path of an SQLite file or of one that ends in .journal."
+        help="An Optuna storage URL, grpc://HOST:PORT, or the path of an SQLite file or of a journal file (.journal)."
     ),
 ]
 StudyName = Annotated[str, typer.Argument(help="The name of the study.")]
@@ -32,7 +32,7 @@ EarlierStudies = Annotated[
 ]
 EarlierStorages = Annotated[
     list[str] | None,
-    typer.Option(metavar="URL", help="The storage of --history: one for all, or one for each; else --storage."),
+    typer.Option(metavar="URL", help="Storage of the earlier studies, one for all or one for each; else --storage."),
 ]
 
 

@@ -16,5 +16,5 @@ def proxy(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 admits other machines.")] = "localhost",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = GRPC_PORT,
 ) -> None:
-    """Serve a database to many workers, which use grpc://HOST:PORT as their storage, until it is interrupted."""
+    """Serve a database to many workers until interrupted. They use grpc://HOST:PORT as their storage."""
     serve(storage, host, port)

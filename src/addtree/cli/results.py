@@ -36,7 +36,7 @@ from addtree.support.files import open_text
 
 
 def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:
-    """Show the progress of a study, or of every study if no name is given, and suggestions that nobody told."""
+    """Show the progress of a study, or of all studies if no name is given, and suggestions without a value so far."""
     titles = ("study", "complete", "pruned", "failed", "running", "best value")
     table = Table(*(Column(title, overflow="fold") for title in titles))  # A narrow terminal shows every letter.
     waiting: dict[str, list[FrozenTrial]] = {}
@@ -62,7 +62,7 @@ def best(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Show the trial with the best value so far; a recommended one is safer if values are noisy.
+    """Show the trial with the best value so far; if values are noisy, --recommended is safer.
 
     With several objectives, show the front: the feasible trials that no other dominates.
     """

@@ -34,21 +34,21 @@ def run(
     workers: Annotated[int, typer.Option(min=1, help="Number of processes that run trials.")] = 1,
     storage: StorageUrl = DEFAULT_STORAGE,
     study: Annotated[str | None, typer.Option(help="Name of the study; by default, the name of the file.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no trial starts.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which no further trial starts.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the run of one worker reproducible.")] = None,
     noise: Noise = None,
     pruner: Annotated[
         str | None,
         typer.Option(
             help=f"Ends unpromising trials of objective(trial) early: {', '.join(PRUNERS)}. The study keeps it; "
-            "at first it is median."
+            "a new one has median."
         ),
     ] = None,
     maximize: Maximize = False,
     history: EarlierStudies = None,
     history_storage: EarlierStorages = None,
 ) -> None:
-    """Run the objective of FILE until the study has its trials. The same command continues an interrupted run."""
+    """Run the objective of FILE until the study has --trials trials. The same command continues an interrupted run."""
     if timeout is not None and math.isnan(timeout):
         raise OptionError("--timeout nan is not a number of seconds")
     earlier = earlier_studies(history, history_storage, storage)

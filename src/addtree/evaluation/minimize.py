@@ -23,7 +23,7 @@ from addtree.trials import Trial
 class Result:
     """What a run found. `message` says why it ended; `optimizer` can continue it.
 
-    With several objectives, `pareto` is the result, and the best and the recommended trial raise.
+    With several objectives, the result is `pareto`; the properties for the best and the recommended trial raise.
 
     >>> from addtree.problems import synthetic
     >>> problem = synthetic()
@@ -117,14 +117,15 @@ def minimize(
 
     objective         returns a number; with objectives or constraints, a dict with a number for each
     seed ... history  as for `Optimizer`; with cost_aware, the cost of a trial is the time that it takes
-    timeout           seconds from the call after which no trial starts; those that run then finish
+    timeout           seconds after which no further trial starts; trials that are running finish
     trial_timeout     seconds after which a trial is killed and fails; the objective runs in a process of its own
     n_jobs            the number of processes that evaluate trials; -1 means one per core
     progress          show a progress bar if Rich is installed, else a line per trial
     resume            a file that is written after every trial. If it exists, the run continues: n_trials is the total,
-                      trials that were pending are evaluated again, and another space or setting raises
-    catch             exceptions of the objective that fail their trial, as does a result that is not a finite number;
-                      others end the run. If the first five trials fail for the same reason, NoSuccessError ends it
+                      trials that were pending are evaluated again, and another space or setting raises an error
+    catch             exceptions of the objective that only fail their trial; others end the run. A result that is not
+                      a finite number also fails its trial. If the first five trials fail for the same reason, the run
+                      ends with a NoSuccessError
     callback          called with the optimizer and each trial that has ended; it may raise StopIteration to end the run
     """
     options = RunOptions(n_trials, timeout, trial_timeout, n_jobs, progress, resume, catch, callback)

@@ -19,6 +19,7 @@ pictures for notebooks.
     format        numbers and labels as people read them
     bars          horizontal bars and intervals with long labels
     plots         the pictures
+    progress      the picture of a run with one objective
     front_plots   pictures of fronts and probabilities
     tree          the tree with what was tried and learned
     sections      what the sections of the page share

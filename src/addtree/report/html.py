@@ -18,12 +18,13 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from addtree.report import plots, tree
+from addtree.report import tree
 from addtree.report.feasibility import bounds_text
 from addtree.report.format import config_text, number, value, values_text
 from addtree.report.front import nearest
 from addtree.report.history_html import history_section
 from addtree.report.learned import learned_sections
+from addtree.report.progress import key, progress
 from addtree.report.records import Record
 from addtree.report.sections import Embed, Section, caption, definitions, tiles
 from addtree.report.summary import Report
@@ -106,8 +107,8 @@ def _sections(report: Report, embed: Embed) -> Iterator[Section]:
     else:
         yield Section("best", "Best configuration", _best(report))
         if report.count("done"):
-            words = caption("Open circles violate a constraint.") if report.goals.constraints else ""
-            yield Section("progress", "Progress", words + embed(plots.progress(report)))
+            words = key(report)
+            yield Section("progress", "Progress", (caption(words) if words else "") + embed(progress(report)))
     yield Section("branches", "The tree", _tree(report))
     if report.required and report.count("done"):
         yield constraints_section(report, embed)

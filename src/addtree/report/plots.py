@@ -49,50 +49,7 @@ _SHARE_STYLES = {  # By kind of component: its name in the legend and its colour
 }
 
 
-# ---------------------------------------------------------------------- progress
-
-
-def progress(report: Report) -> go.Figure:
-    """The value of each trial, coloured by branch, the best value so far, and the trials that failed.
-
-    A trial that violates a constraint is an open circle.
-    """
-    figure = go.Figure()
-    _add_trials(figure, report)
-    if report.best_so_far:
-        _add_best_so_far(figure, report)
-    if figure.data:
-        _add_failed(figure, [t.id for t in report.trials if t.state == "failed"])
-    values = [t.value or 0.0 for t in report.trials if t.state == "done"]
-    return figure.update_layout(
-        xaxis={"title": {"text": "trial"}},
-        yaxis={
-            "title": {"text": label(report.goals.objectives[0].name, LABEL_WIDTH)},
-            **({"type": "log"} if is_log_scale(values) else {}),
-        },
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        height=420,
-    )
-
-
-def _add_trials(figure: go.Figure, report: Report) -> None:
-    for branch, (colour, trials) in coloured_branches(report).items():
-        kept = [report.is_feasible(t) for t in trials]
-        marker: dict[str, Any] = {"color": colour, "size": 7, "opacity": 0.75}
-        if not all(kept):
-            marker["symbol"] = ["circle" if ok else "circle-open" for ok in kept]
-        figure.add_scatter(
-            x=[t.id for t in trials],
-            y=[t.value for t in trials],
-            mode="markers",
-            name=label(branch, LABEL_WIDTH) or "trials",
-            marker=marker,
-            hovertext=[
-                f"trial {t.id}: {number(t.value or 0.0, 6)}{'' if ok else ', violates a constraint'}"
-                for t, ok in zip(trials, kept, strict=True)
-            ],
-            hoverinfo="text",
-        )
+# ---------------------------------------------------------------------- parts of several pictures
 
 
 def coloured_branches(report: Report) -> dict[str, tuple[str, list[Record]]]:
@@ -102,35 +59,6 @@ def coloured_branches(report: Report) -> dict[str, tuple[str, list[Record]]]:
         if trial.state == "done":
             done.setdefault(branch, []).append(trial)
     return {branch: (COLOURS[k % len(COLOURS)], trials) for k, (branch, trials) in enumerate(done.items())}
-
-
-def _add_best_so_far(figure: go.Figure, report: Report) -> None:
-    steps = report.best_so_far
-    figure.add_scatter(
-        x=[*(x for x, _ in steps), max(t.id for t in report.trials)],
-        y=[*(y for _, y in steps), steps[-1][1]],
-        mode="lines",
-        line={"shape": "hv", "color": NEUTRAL, "width": 2},
-        name="best so far",
-        hoverinfo="skip",
-    )
-
-
-def _add_failed(figure: go.Figure, ids: Sequence[int]) -> None:
-    """Mark failed trials at the lower edge, on a hidden axis of their own."""
-    if not ids:
-        return
-    figure.add_scatter(
-        x=list(ids),
-        y=[0.03] * len(ids),
-        yaxis="y2",
-        mode="markers",
-        name="failed",
-        marker={"symbol": "x", "color": WORSE, "size": 8},
-        hovertext=[f"trial {i} failed" for i in ids],
-        hoverinfo="text",
-    )
-    figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True})
 
 
 def is_log_scale(values: Sequence[float], ratio: float = _LOG_RATIO) -> bool:

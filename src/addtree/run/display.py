@@ -130,11 +130,12 @@ def new_column(name: str, prefix: str, taken: Collection[str]) -> str:
 def figure(optimizer: Optimizer) -> Any:
     """The progress of a run, or the front of several objectives, as a Plotly figure."""
     try:
-        from addtree.report import front_plots, plots
+        from addtree.report import front_plots
+        from addtree.report.progress import progress
         from addtree.report.summary import build_without_models
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("plotly", "optuna"):
             raise
         raise DependencyError("plot() needs Plotly; pip install 'addtree[cli]'") from error
     report = build_without_models(optimizer.goals, optimizer.space, optimizer.trials)
-    return plots.progress(report) if report.front is None else front_plots.fronts(report)
+    return progress(report) if report.front is None else front_plots.fronts(report)

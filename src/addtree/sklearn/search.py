@@ -50,19 +50,20 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     estimator           the estimator whose parameters are set
     space               a Space whose parameters have the names that `set_params` takes; or a dict of lists and
-                        scipy.stats distributions, or a list of such dicts, of which one is chosen
+                        scipy.stats distributions; or a list of such dicts, of which each configuration uses one
     n_trials            number of configurations; fewer are evaluated if the space has fewer
     scoring             as in scikit-learn. With several metrics, the one that `refit` names is maximised, or the first
-                        of them if `refit` is a function or False
-    n_jobs              number of fits at a time. After the first configuration, as many are asked for at once as are
-                        needed to give each job a fold, so the configurations depend on it
+                        if `refit` is a function or False
+    n_jobs              number of fits at a time. After the first configuration, so many are asked for at once that each
+                        job has a fold to fit. The configurations therefore depend on n_jobs
     refit, cv, verbose  as in scikit-learn. All configurations are evaluated on the same splits
     random_state        seed of the search; an int makes it reproducible
-    error_score         the score of a fit that fails, or "raise". NaN tells the search that the configuration fails
+    error_score         the score of a fit that fails, or "raise". With NaN, the search learns that the configuration
+                        fails
     return_train_score  whether `cv_results_` includes training scores
 
-    The standard error of the mean over the folds is the noise of a score (see `standard_errors`). The attributes are
-    those of `RandomizedSearchCV`, and `optimizer_`, the `Optimizer` of the search with its space and trials.
+    The noise of a score is the standard error of its mean over the folds (see `standard_errors`). The attributes are
+    those of `RandomizedSearchCV` and `optimizer_`, the `Optimizer` of the search with its space and trials.
     """
 
     def __init__(
