@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -18,9 +18,10 @@ from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
 from addtree.run.suggestion import checked_seed
+from addtree.space.configs import listed
 from addtree.space.encoding import Encoding
 from addtree.space.space import Space, check_space
-from addtree.support.numbers import is_number, is_whole, plural
+from addtree.support.numbers import MAX_SIZE, is_number, is_whole, plural
 from addtree.support.threads import one_blas_thread
 
 _RESTARTS = 3  # Starts of a fit besides the first, by default.
@@ -93,6 +94,7 @@ class AddTreeGP:
     ) -> AddTreeGP:
         """Learn the hyperparameters and condition on the observations; returns self.
 
+        y         one value for each configuration; values beyond ±1e300 count as ±1e300
         std       the standard error of each value, 0 where it is not known; it adds to the noise of all values
         restarts  further starts of the search for hyperparameters; 0 is the quickest
         draws     draws of the hyperparameters that predictions average over; 0 uses the most probable ones alone, which
@@ -147,7 +149,7 @@ class AddTreeGP:
 
     def distribution(self, configs: Sequence[Config], *, observed: bool = False) -> Mixture:
         """The predictions as mixtures of normal distributions, in standardised units; see `scale` and `centre`."""
-        rows = self._kernel.rows(self._encoding.encode(_listed(configs)))
+        rows = self._kernel.rows(self._encoding.encode(listed(configs)))
         return self._mixture([posterior.predict(rows) for posterior in self.posteriors], observed)
 
     def _mixture(self, predictions: Sequence[tuple[Array, Array]], observed: bool) -> Mixture:
@@ -193,14 +195,14 @@ class AddTreeGP:
     def _observations(
         self, configs: Sequence[Config], y: Sequence[float] | Array, std: Sequence[float] | Array | None
     ) -> Observations:
-        rows = self._encoding.encode(_listed(configs))
+        rows = self._encoding.encode(listed(configs))
         values = _numbers(y, "y", len(rows))
         if not len(values):
             raise ConfigError("y is empty; give at least one value, and its configuration")
         errors = np.zeros(len(values)) if std is None else _numbers(std, "std", len(rows))
         if np.any(errors < 0):
             raise ConfigError(f"std must hold numbers of zero or more, got {np.min(errors)}; give standard errors")
-        return Observations(rows, values, errors)
+        return Observations(rows, np.clip(values, -MAX_SIZE, MAX_SIZE), errors)
 
     @property
     def encoding(self) -> Encoding:
@@ -245,15 +247,6 @@ class AddTreeGP:
         if self._learned is None:
             raise AddTreeError("this AddTreeGP has seen no data; call fit(configs, y) first")
         return self._learned
-
-
-def _listed(configs: Sequence[Config]) -> Sequence[Config]:
-    """The configurations as a list, or a ConfigError if they are something else, such as a single one or a table."""
-    found = list(configs) if isinstance(configs, Iterable) else [configs]
-    for wrong in (config for config in found if not isinstance(config, Mapping)):
-        got = f"{type(configs).__name__} with {wrong!r}"
-        raise ConfigError(f"configs must be a list of configurations, got {got}; give a dict for each: [config, ...]")
-    return found
 
 
 def _numbers(values: Sequence[float] | Array, name: str, n: int) -> Array:

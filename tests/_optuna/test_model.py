@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from addtree._optuna.codec import Declared
 from addtree._optuna.inferred import Inferred
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.trials import StudyGoals, TrialHistory
+from addtree.optuna import AddTreeSampler
 from addtree.space.space import Config
 
 DISTRIBUTIONS: dict[str, BaseDistribution] = {
@@ -180,6 +182,15 @@ def test_a_trial_that_does_not_fit_is_reported_once(caplog: pytest.LogCaptureFix
     (message,) = [record.getMessage() for record in caplog.records if record.name == "addtree"]
     assert message.startswith("trial 1 is left out")
     assert "'c' is missing" in message
+
+
+@pytest.mark.parametrize("storage", ["memory", "sqlite"])
+def test_a_code_that_does_not_ask_for_a_declared_parameter_repeats_nothing(storage: str, tmp_path: Path) -> None:
+    url = None if storage == "memory" else f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(sampler=AddTreeSampler(SPACE, seed=0), storage=url)
+    study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=12)
+    assert len({each.params["x"] for each in study.trials}) > 8  # Suggestions may differ in the other parameters alone.
+    assert study.best_value < 1e-2
 
 
 def test_durations_are_costs() -> None:

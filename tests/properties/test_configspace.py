@@ -127,6 +127,12 @@ RULED = Space(
 LOST_RULES = {"inner + 1 > 2 * root", "k == 4 and inner < 0.3", "k in (1, 2, 5) or k > 7"}
 
 
+@pytest.mark.parametrize("rule", ["a <= b", "root > 0.2", "k != 3", "flag != True", "not (root > 0.2 and k == 3)"])
+def test_a_rule_as_people_write_it_is_the_same_after_the_round_trip(rule: str) -> None:
+    space = RULED.where(rule)
+    assert from_configspace(to_configspace(space)).rules == space.rules
+
+
 @given(rules=st.lists(st.sampled_from(RULES), max_size=3, unique=True), seed=st.integers(0, 2**32 - 1))
 def test_rules_survive_the_round_trip_or_are_named(rules: list[str], seed: int) -> None:
     space, kept = RULED.where(*rules), RULED.where(*(rule for rule in rules if rule not in LOST_RULES))

@@ -206,10 +206,12 @@ def test_values_on_a_grid_are_those_a_person_would_write():
     [
         (Real(0, 1, step=0.1), 0.1 + 0.2, 0.3),
         (Real(0, 1, step=0.25), 0.25 + 9e-10, 0.25),
+        (Real(0, 1, step=0.25), 0.25 + 1e-9, 0.25),  # The difference of these floats is more than 1e-9.
         (Real(0.1, 0.7, step=0.1), 0.7000000000000001, 0.7),
         (Real(0, 1, step=0.25), -1e-10, 0.0),
         (Integer(8, 32, step=8), 16.0, 16),
         (Integer(0, 9), 3 + 5e-10, 3),
+        (Integer(0, 9), 3 + 1e-9, 3),
     ],
 )
 def test_values_near_the_grid_are_snapped(domain, value, found):

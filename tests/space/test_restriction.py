@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -169,6 +171,24 @@ def test_rules_that_exclude_a_value_together_are_all_named():
     space = Space(a=Real(0, 1), b=Real(0, 1), c=Real(0, 1)).where("a <= b", "b <= 0.5", "c <= 0.5")
     with pytest.raises(ConfigError, match=r"the rules on them are 'a <= b', 'b <= 0.5': change"):
         Restriction.of(space.encoding, {"a": 0.9})
+
+
+def test_a_rule_that_the_values_violate_by_themselves_is_named_alone():
+    below = Space(v=Integer(0, 5)).where("v % 2 == 1")
+    space = Space(n=Integer(1, 3, opens={(3, 3): below}), a=Real(0, 1)).where("a < 0.9", "a < v", lambda config: True)
+    for given, rule in (({"v": 2}, "'v % 2 == 1'"), ({"a": 0.95}, "'a < 0.9'"), ({"a": 0.95, "v": 1}, "'a < 0.9'")):
+        with pytest.raises(ConfigError, match=f"the rules on them are {rule}: change"):
+            Restriction.of(space.encoding, given)
+
+
+def test_an_option_names_the_rules_that_exclude_it_and_no_others():
+    unit = Real(0, 1)
+    space = Space(
+        c=Choice(a=Space(x=unit).where("x > 2"), b=Space(y=unit).where("y < 0.5"), d=Space(n=unit, v=unit)), z=unit
+    ).where("z < 0.5", "n <= 0.5 and n >= v + 1")
+    for given, rules in (({"c": "a"}, "'x > 2'"), ({"x": 0.5}, "'x > 2'"), ({"c": "d"}, "'n <= 0.5 and n >= v + 1'")):
+        with pytest.raises(ConfigError, match=f"the rules on them are {re.escape(rules)}: change"):
+            Restriction.of(space.encoding, given)
 
 
 def test_a_value_on_the_boundary_of_a_rule_stays_valid():

@@ -423,6 +423,7 @@ def test_a_function_cannot_change_the_configuration():
         ("a < 10 ** 10 ** 10", ["**", "beyond"]),
         ("9 ** 1000 * 9 ** 1000 * 9 ** 1000 > a", ["too large"]),
         ("a < 1e999", ["too large"]),
+        ("a < (-1) ** 0.5", ["**", "not a real number"]),
         ("", ["empty"]),
         ("a <", ["not an expression"]),
         ("a < 1" + " " * MAX_LENGTH, ["2005 characters", "at most 2000"]),
@@ -589,5 +590,7 @@ def test_evaluating_a_rule_takes_bounded_time():
 def test_rules_of_constants_alone_hold_or_exclude_everything():
     constants = Space(n=Integer(3, 3))
     assert constants.where("n > 2").sample(np.random.default_rng(0)) == {"n": 3}
+    with pytest.raises(ConfigError, match=r"rule '1 > 2' mentions no parameter and does not hold; remove it"):
+        constants.where("1 > 2").validate({"n": 3})
     with pytest.raises(SpaceError, match="no valid configuration"):
         constants.where("n > 3").sample(np.random.default_rng(0))

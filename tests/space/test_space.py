@@ -119,6 +119,10 @@ def test_the_linear_representation_of_the_paper():
     L = space.linearize([{"r": 0.5, "t": 1, "a": -0.5}, {"r": 0.25, "t": 2, "b": 0.0, "k": "x"}])
     nan = np.nan
     np.testing.assert_array_equal(L, [[0, 0.5, 0, -0.5, nan, nan, nan], [0, 0.25, nan, nan, 1, 0.0, 0.0]])
+    assert space.linearize([]).shape == (0, 7)
+    for wrong in ({"r": 0.5, "t": 1, "a": -0.5}, None):
+        with pytest.raises(ConfigError, match=r"must be a list of configurations, got .*: \[config, \.\.\.\]"):
+            space.linearize(wrong)
 
 
 def test_forms_of_labels_that_are_no_strings():
@@ -151,6 +155,11 @@ def test_forms_of_labels_that_are_no_strings():
             ["'x'", "two domains", "[0, 1]", "[0, 2]", "rename"],
         ),
         (lambda: Space(c=Choice(a=Space(x=Real(0, 1)), b=Space(x=Integer(0, 1)))), ["'x'", "two domains"]),
+        (
+            lambda: Space(c=Choice(a=Space(k=Choice(u=Space(x=Real(0, 1)))), b=Space(k=Choice(u=Space())))),
+            ["'k'", "two domains, both a choice of ['u']: one has 'u': x: real [0, 1], the other has 'u': nothing;"],
+        ),
+        (lambda: Space(c=Choice(a=Space(x=Real(0, 1)), b=Space(x=Real(0, 1 + 1e-9)))), ["'x'", "1.000000001"]),
         (
             lambda: Space(c=Choice(a=Space(x=Categorical([0, 1])), b=Space(x=Categorical([False, True])))),
             ["'x'", "two domains"],
@@ -204,7 +213,11 @@ def test_a_configuration_is_a_mapping(space):
         ([], ["mapping"]),
         ({"x": 3}, ["'x'", "'type'"]),
         ({"x": {"type": "complex"}}, ["'x'", "'complex'", "'real', 'integer', 'categorical' or 'choice'"]),
-        ({"x": {"type": "real", "low": 0}}, ["'x'", "high"]),
+        ({"x": {"type": "real", "low": 0}}, ["'x'", "lacks 'high'; add it"]),
+        ({"x": {"type": "categorical"}}, ["'x'", "lacks 'values'"]),
+        ({"c": {"type": "choice"}}, ["'c'", "lacks 'options'"]),
+        ({"n": {"type": "integer", "low": 0, "high": 1, "opens": 3}}, ["'n'", "does not describe type 'integer'"]),
+        ({"": {"rules": ["x < 1"]}}, ["'x' is unknown; known: none"]),
         ({"x": {"type": "real", "low": 1, "high": 0}}, ["'x'", "low must not exceed high"]),
         ({"x": {"type": "real", "low": 0, "high": 1, "step": 2}}, ["'x'", "step"]),
         ({"x": {"type": "categorical", "values": 3}}, ["'x'", "3"]),
@@ -273,6 +286,8 @@ def test_paths_are_patterns_of_activity():
     assert Space(n=Integer(1, 9, opens={(4, 6): Space(u=unit)})).n_paths == 2  # 1..3 and 7..9 are alike
     assert Space(n=Integer(1, 9, opens={(4, 6): Space()})).n_paths == 1
     assert Space(n=Integer(1, 4, opens={(1, 2): Space(s=unit), (3, 4): Space(s=unit)})).n_paths == 1
+    split = {(1, 2): Space(s=unit, u=unit), (3, 4): Space(s=unit), (3, 3): Space(u=unit)}
+    assert Space(n=Integer(1, 4, opens=split)).n_paths == 2  # 1..3 open the same parameters, in one space or in two
 
 
 def test_a_name_in_disjoint_intervals_is_one_variable():

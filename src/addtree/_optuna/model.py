@@ -192,9 +192,21 @@ class StudyModel:
             params = {**unasked, **params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
             return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
-            if trial.state == TrialState.COMPLETE:
-                self._warn("space", f"trial {trial.number} is left out: {error}")
-            return None
+            return self._as_suggested(trial, params, str(error)) if complete else None
+
+    def _as_suggested(self, trial: FrozenTrial, params: Mapping[str, Any], problem: str) -> dict[str, Any] | None:
+        """The configuration of a complete trial that does not fit the space; None if it cannot be used.
+
+        A trial that lacks parameters of a declared space counts with the values that were suggested for them. If it
+        were left out, the same configuration would be suggested again, forever.
+        """
+        if self._settings.space is not None:
+            with suppress(ConfigError):
+                config = self.translation.config({**self._history.published(trial), **params}, complete=True)
+                self._warn("suggested", f"trial {trial.number} counts with the values suggested for it: {problem}")
+                return config
+        self._warn("space", f"trial {trial.number} is left out: {problem}")
+        return None
 
     def _warn(self, reason: str, message: str) -> None:
         """Log a warning, one for each reason."""

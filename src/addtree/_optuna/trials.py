@@ -283,10 +283,7 @@ class TrialHistory:
             publish(study, trial, params)
 
     def published(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The parameters suggested for a trial, also those that its objective has not asked for.
-
-        Once a trial of a study in memory is complete, they are not known any more.
-        """
+        """The parameters suggested for a trial, also those that its objective has not asked for."""
         return self._kept.get(trial.number) or published(trial)
 
     def read(self, study: Study) -> list[FrozenTrial]:
@@ -303,7 +300,7 @@ class TrialHistory:
         new = [trial for trial in candidates if trial.state.is_finished() and trial.number not in self._read]
         self._read.update(trial.number for trial in new)
         for trial in new:
-            if trial.state == TrialState.COMPLETE or self._kept.get(trial.number, {}).keys() <= trial.params.keys():
+            if self._kept.get(trial.number, {}).keys() <= trial.params.keys():
                 self._kept.pop(trial.number, None)
         retried = {number for trial in candidates for number in _retries_of(trial)}
         informative = [trial for trial in new if is_informative(trial) and trial.number not in retried]

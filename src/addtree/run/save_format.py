@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_path(path: Any) -> None:
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise OptionError(f"path={path!r} must be the path of a file, such as 'run.json'")
 
 

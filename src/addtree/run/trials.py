@@ -252,7 +252,8 @@ class TrialLog:
             raise TrialError(f"trial {number} was forgotten; tell its configuration instead: tell(config, value)")
         if not is_whole(number) or int(number) not in self._trials:
             raise TrialError(
-                f"trial {number!r} is unknown to this optimizer; tell one that ask() gave, its id, or a configuration"
+                f"trial {number!r} is unknown to this optimizer; give one that ask() gave, or its id; "
+                "a value can also be told with a configuration: tell(config, value)"
             )
         known = self._trials[int(number)]
         if known.state != "pending":

@@ -6,6 +6,7 @@ cells        numbers that open parameters
 number       what all numbers have in common
 parameters   numbers and categories: their domains and codes
 choice       choices, whose options open subspaces
+configs      lists of configurations, as a user gives them
 tree         nodes, vertices, conditions, and the walks along the tree
 encoding     configurations as arrays: conversion, and the one sampler
 rules        rules between parameters; `rule_syntax`, `rule_builder` and `rule_expressions` turn texts into conditions

@@ -74,6 +74,23 @@ def brief(domain: Parameter | Choice) -> str:
     return f"a choice of {list(domain.labels)}" if isinstance(domain, Choice) else str(domain)
 
 
+def contrast(one: Parameter | Choice, other: Parameter | Choice) -> str:
+    """Two different domains in a few words, or with what they open and every digit if these words are the same."""
+    texts = brief(one), brief(other)
+    if texts[0] != texts[1]:
+        return " and ".join(texts)
+    below = [
+        "\n".join(
+            f"{text}: {line}" for text, space in opened_spaces(domain) for line in list(draw(space)) or ["nothing"]
+        )
+        for domain in (one, other)
+    ]
+    if below[0] == below[1]:
+        return f"{one!r} and {other!r}"
+    here, there = difference(*below)
+    return f"both {texts[0]}: one has {here}, the other has {there}"
+
+
 def example(domain: Parameter | Choice) -> str:
     """What a value could be, in a few words."""
     return "one of " + ", ".join(map(repr, domain.labels[:8])) if isinstance(domain, Choice) else str(domain)
@@ -83,7 +100,7 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """The known name that is nearest to an unknown one, or some of the known names."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(map(repr, known[:_MAX_NAMES]))}"
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(map(repr, known[:_MAX_NAMES])) or 'none'}"
 
 
 def condition_text(condition: Condition, domains: Mapping[str, Parameter | Choice]) -> str:
@@ -143,7 +160,7 @@ def child_from_dict(name: str, form: Any, make_space: Callable[[Any], Space]) ->
             )
     try:
         if kind == "categorical":
-            return Categorical(**rest)
+            return Categorical(rest.pop("values"), **rest)
         if kind == "choice":
             pairs = rest["options"]
             items = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
@@ -154,5 +171,7 @@ def child_from_dict(name: str, form: Any, make_space: Callable[[Any], Space]) ->
         return (Real if kind == "real" else Integer)(rest.pop("low"), rest.pop("high"), **rest)
     except SpaceError as error:
         raise SpaceError(f"parameter {name!r}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise SpaceError(f"parameter {name!r}: {form!r} is not a {kind}: {error}") from None
+    except KeyError as error:
+        raise SpaceError(f"parameter {name!r}: {form!r} lacks {error}; add it") from None
+    except (TypeError, ValueError) as error:
+        raise SpaceError(f"parameter {name!r}: {form!r} does not describe type {kind!r}: {error}") from None

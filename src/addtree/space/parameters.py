@@ -131,7 +131,7 @@ class Real(Number):
         return int(steps.to_integral_value(context=_DECIMAL))
 
     def _is_near(self, value: float, other: float) -> bool:
-        return abs(value - other) <= max(min(_TOLERANCE, 0.25 * (self.step or 1.0)), 4.0 * math.ulp(value))
+        return abs(value - other) <= min(_TOLERANCE, 0.25 * (self.step or 1.0)) + 4.0 * math.ulp(value)  # for rounding
 
     def _key(self, value: float) -> Any:
         return value if self.grid is None else self._position(value)
@@ -254,7 +254,7 @@ class Integer(Number):
         """The value as an int (3.0 counts as 3), or a ConfigError."""
         if is_whole(value):
             number = int(value)
-        elif is_finite(value) and abs(value - round(value)) <= _TOLERANCE:
+        elif is_finite(value) and abs(value - round(value)) <= _TOLERANCE + math.ulp(value):  # for rounding
             number = round(value)
         else:
             raise ConfigError(f"{value!r} is not a whole number; give an int in [{self.low}, {self.high}]")

@@ -8,7 +8,7 @@ columns alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +19,7 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import ConfigError, OptionError
 from addtree.space.encoding import Encoding
-from addtree.space.rules import AnyRule
+from addtree.space.rules import AnyRule, FunctionRule
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
 _DRAWS = 64  # Random rows among which a row that satisfies all rules is looked for.
@@ -188,12 +188,43 @@ class Restriction:
             found = found[self.agrees(found)]
         if not len(found):
             given = ", ".join(f"{name!r} = {value!r}" for name, value in self.values.items())
-            rules = ", ".join(repr(str(rule)) for rule in _rules_on(self.values, encoding.feasibility.rules))
+            rules = ", ".join(repr(str(rule)) for rule in self._rules_on_values())
             raise ConfigError(
                 f"no valid configuration with {given} was found; the rules on them are {rules}: change a value, or "
                 "leave it out"
             )
         return np.asarray(found[0])
+
+    def _rules_on_values(self) -> list[AnyRule]:
+        """The rules that the given values violate by themselves. If there are none, the rules that may count here and
+        mention a given parameter, what it depends on, a parameter that such a rule mentions, and so on.
+        """
+        space, rules = self.encoding.space, self.encoding.feasibility.rules
+        given = [rule for rule, i in rules if self.values.keys() >= set(rule.names) and self._always_counts(rule, i)]
+        if violated := [rule for rule in given if not rule.holds(self.values)]:
+            return violated
+        possible = {name for i, node in enumerate(space.nodes) if self.reaches(i) for name in node.names}
+
+        def related(names: Iterable[str]) -> set[str]:
+            locations = [location for name in names for location in space.conditions[name]]
+            return set(names).union(*([gate for gate, _ in location] for location in locations))
+
+        mentioned: dict[AnyRule, set[str]] = {}
+        for rule, i in rules:
+            if self.reaches(i) and (isinstance(rule, FunctionRule) or possible.issuperset(rule.names)):
+                own = related(rule.names).union(gate for gate, _ in space.nodes[i].location)
+                mentioned[rule] = mentioned.get(rule, set()) | own
+        names = related(self.values)
+        for _ in mentioned:  # each round reaches at least one further rule, or none is left to reach
+            names.update(*(own for own in mentioned.values() if not names.isdisjoint(own)))
+        return [rule for rule, own in mentioned.items() if not names.isdisjoint(own)]
+
+    def _always_counts(self, rule: AnyRule, node: int) -> bool:
+        """Whether some parameter that a rule mentions is active only where the rule applies."""
+        nodes = self.encoding.space.nodes
+        where = nodes[node].location
+        outside = {name for other in nodes if other.location[: len(where)] != where for name in other.names}
+        return not outside.issuperset(rule.names)
 
     def _adjusted(self, X: Array, rng: np.random.Generator) -> Array:
         """The same rows, made to agree, whatever the rules."""
@@ -268,14 +299,6 @@ def _checked_values(encoding: Encoding, partial: Any) -> dict[str, Any]:
         except ConfigError as error:
             raise ConfigError(f"parameter {name!r}: {error}") from None
     return values
-
-
-def _rules_on(given: Collection[str], rules: Sequence[tuple[AnyRule, int]]) -> list[AnyRule]:
-    """The rules that mention one of these parameters, or a parameter that such a rule mentions, and so on."""
-    names = set(given)
-    for _ in rules:  # each round reaches at least one further rule, or none is left to reach
-        names.update(*(rule.names for rule, _ in rules if not names.isdisjoint(rule.names)))
-    return [rule for rule, _ in rules if not names.isdisjoint(rule.names)]
 
 
 def _cells_of(encoding: Encoding, column: int, codes: Array) -> Index:

@@ -161,7 +161,7 @@ class Builder:
             try:
                 return self._constant(apply(symbol, x.number, y.number))
             except OverflowError:
-                self._refuse(f"it contains {symbol} with a result that is too large")
+                self._refuse(f"it contains {symbol} with a result that is too large, or not a real number")
             except ArithmeticError:
                 pass  # It never has a value, so the rule never holds.
         return Arithmetic(symbol, x, y)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from addtree._types import Array, Config, Index, Mask
-from addtree.errors import SpaceError
+from addtree.errors import ConfigError, SpaceError
 from addtree.space.rule_builder import Builder
 from addtree.space.rule_expressions import LEAST_DISTANCE, Columns
 
@@ -158,6 +158,14 @@ class FunctionRule:
 
 
 AnyRule: TypeAlias = Rule | FunctionRule
+
+
+def violation(rule: AnyRule, config: Config) -> ConfigError:
+    """The error for a configuration that does not satisfy a rule."""
+    values = ", ".join(f"{name}={config[name]!r}" for name in rule.names if name in config)
+    if not values:
+        return ConfigError(f"rule {str(rule)!r} mentions no parameter and does not hold; remove it")
+    return ConfigError(f"rule {str(rule)!r} does not hold for {values}; change one of them")
 
 
 def make_rule(rule: str | Callable[[dict[str, Any]], bool], domains: Mapping[str, Any]) -> AnyRule:

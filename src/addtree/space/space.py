@@ -13,11 +13,12 @@ import numpy as np
 from addtree._types import Array, Config
 from addtree.errors import ConfigError, SpaceError
 from addtree.space.choice import Choice
+from addtree.space.configs import listed
 from addtree.space.encoding import Encoding
-from addtree.space.forms import brief, child_from_dict, condition_text, did_you_mean, draw, example, opened_spaces
+from addtree.space.forms import child_from_dict, condition_text, contrast, did_you_mean, draw, example, opened_spaces
 from addtree.space.limits import check_form
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
-from addtree.space.rules import AnyRule, make_rule, rules_to_dict, split_rules
+from addtree.space.rules import AnyRule, make_rule, rules_to_dict, split_rules, violation
 from addtree.space.tree import Condition, Location, Node, Opening, Tree, Vertex
 
 __all__ = ["Choice", "Space", "check_space"]
@@ -222,16 +223,13 @@ class Space:
         active = {i for i, _ in self._walk(config)} if self.node_rules else ()
         for rule, node in self.node_rules:
             if node in active and not rule.holds(config):
-                values = ", ".join(f"{name}={config[name]!r}" for name in rule.names if name in config)
-                raise ConfigError(f"rule {str(rule)!r} does not hold for {values}; change one of them")
+                raise violation(rule, config)
 
     def _checked(self, name: str, config: Config, node: Node) -> Any:
         domain = self.variables[name]
         if name not in config:
-            raise ConfigError(
-                f"parameter {name!r} is missing; it is active {self._when(tuple(self.tree.in_cells(node.location)))}: "
-                f"add {example(domain)}"
-            )
+            when = self._when(tuple(self.tree.in_cells(node.location)))
+            raise ConfigError(f"parameter {name!r} is missing; it is active {when}: add {example(domain)}")
         try:
             return domain._check(config[name])
         except ConfigError as error:
@@ -265,8 +263,9 @@ class Space:
         array([[0. , 0.1, 0. , 0.3, nan, nan]])
         """
         start = np.cumsum([0] + [1 + len(node.parameters) for node in self.nodes])
-        out = np.full((len(configs), start[-1]), np.nan)
-        for row, config in zip(out, map(self.validate, configs), strict=True):
+        valid = [self.validate(config) for config in listed(configs)]
+        out = np.full((len(valid), start[-1]), np.nan)
+        for row, config in zip(out, valid, strict=True):
             for i, node in self._walk(config):
                 if node.parameters:
                     row[start[i]] = node.location[-1][1] if node.location else 0
@@ -355,8 +354,8 @@ def _patterns(domain: Parameter | Choice, cells: tuple[tuple[int, ...], ...]) ->
     """The cells of a variable, as what they open; those of a number count once for each set of parameters."""
     if isinstance(domain, Choice):
         return list(cells)
-    spaces = [space for _, space in opened_spaces(domain)]
-    return list({frozenset(spaces[o] for o in opened if spaces[o].children): opened for opened in cells}.values())
+    names = [space.children.keys() for _, space in opened_spaces(domain)]
+    return list({frozenset[str]().union(*(names[o] for o in opened)): opened for opened in cells}.values())
 
 
 def _check_names(root: Space) -> None:
@@ -370,8 +369,8 @@ def _check_names(root: Space) -> None:
             known = domains.setdefault(name, child)
             if known != child:
                 raise SpaceError(
-                    f"parameter {name!r} has two domains, {brief(known)} and {brief(child)}; a name means one "
-                    "variable everywhere: give both the same domain, or rename one"
+                    f"parameter {name!r} has two domains, {contrast(known, child)}; a name means one variable "
+                    "everywhere: give both the same domain, or rename one"
                 )
             _claim(name, "here", mine)
             opened = [(text, names_below(sub)) for text, sub in opened_spaces(child)]
