@@ -16,6 +16,10 @@ from addtree.paper.methods import METHODS
 from addtree.problems import synthetic
 
 
+def load(out, job):
+    return json.loads(runs.path_of(out, job).read_text())
+
+
 @pytest.fixture
 def jobs(tmp_path):
     return [Job("synthetic", "random", seed, 6, tmp_path) for seed in range(3)]
@@ -31,7 +35,7 @@ def test_resuming_runs_only_the_missing_jobs_with_the_same_results(tmp_path, job
     assert lines[0] == "2 of 3 jobs are done already"
     assert len(lines) == 2
     for job, text in zip(jobs, first, strict=True):
-        again, before = json.loads(runs.path_of(tmp_path, job).read_text()), json.loads(text)
+        again, before = load(tmp_path, job), json.loads(text)
         assert (again["values"], again["configs"]) == (before["values"], before["configs"])
 
 
@@ -46,7 +50,6 @@ def test_an_interrupted_job_leaves_no_record(tmp_path):
     job = Interrupted("synthetic", "random", 0, 6, tmp_path)
     with pytest.raises(KeyboardInterrupt):
         runs.run_all([job], out=tmp_path, workers=0, report=lambda _: None)
-    assert runs.load(tmp_path, job) is None
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -55,7 +58,7 @@ def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, jobs):
     runs.save(path, {"seed": 0})
     with pytest.raises(TypeError):
         runs.save(path, {"seed": object()})
-    assert runs.load(tmp_path, jobs[0]) == {"seed": 0}
+    assert load(tmp_path, jobs[0]) == {"seed": 0}
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -83,21 +86,21 @@ def test_a_stopped_run_leaves_no_process_and_continues(tmp_path, jobs, how):
     again = []
     runs.run_all(jobs, out=tmp_path, workers=0, report=again.append)
     assert "of 3 jobs are done already" in again[0]
-    assert all(runs.load(tmp_path, job)["seed"] == job.seed for job in jobs)
+    assert all(load(tmp_path, job)["seed"] == job.seed for job in jobs)
 
 
 def test_one_failure_does_not_stop_the_others(tmp_path, jobs):
     broken = Job("synthetic", "nobody", 0, 6, tmp_path)
     failed = runs.run_all([broken, *jobs], out=tmp_path, workers=0, report=lambda _: None)
     assert list(failed) == [broken]
-    assert all(runs.load(tmp_path, job) for job in jobs)
+    assert all(load(tmp_path, job) for job in jobs)
 
 
 def test_processes_give_what_one_process_gives(tmp_path, jobs):
     runs.run_all(jobs, out=tmp_path / "one", workers=0, report=lambda _: None)
     runs.run_all(jobs, out=tmp_path / "two", workers=2, report=lambda _: None)
     for job in jobs:
-        one, two = (runs.load(tmp_path / name, job) for name in ("one", "two"))
+        one, two = (load(tmp_path / name, job) for name in ("one", "two"))
         assert one["values"] == two["values"]
 
 

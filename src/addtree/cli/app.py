@@ -83,17 +83,9 @@ def _global_options(
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.callback(help=_HELP)(_global_options)
-app.command()(run)
-app.command()(status)
-app.command()(best)
-app.command()(export)
-app.command()(suggest)
-app.command(context_settings={"ignore_unknown_options": True})(tell)  # otherwise the value -0.5 would be an option
-app.command()(forget)
-app.command()(report)
-app.command()(explain)
-app.command()(proxy)
-app.command()(paper)
+for command in (run, status, best, export, suggest, tell, forget, report, explain, proxy, paper):
+    # otherwise the value -0.5 that `tell` is given would be an option
+    app.command(context_settings={"ignore_unknown_options": command is tell})(command)
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -118,7 +110,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Run a command; returns its exit code."""
+    """Run a command, and return its exit code."""
     try:
         code = app(prog_name="addtree", standalone_mode=False)
         _flush()
@@ -152,7 +144,7 @@ def _output_error(error: OSError) -> OutputError:
 
 
 def _show_error(error: AddTreeError) -> int:
-    """Print an error of addtree; returns its exit code."""
+    """Print an error of addtree, and return its exit code."""
     if isinstance(error, OutputError):
         with contextlib.suppress(OSError, ValueError):  # drops what is left of the output
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

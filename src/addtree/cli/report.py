@@ -19,7 +19,7 @@ from addtree.report import Report, write_page
 from addtree.report.study import build_study
 from addtree.report.text import explain as explain_report
 from addtree.study.goals import study_goals
-from addtree.study.history import read_tasks
+from addtree.study.history import read_earlier_tasks
 from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
@@ -65,4 +65,4 @@ def _build_report(
     earlier = earlier_studies(history, history_storage, storage)
     with storage_at(storage, "read") as opened:
         found = find_study(opened, study)
-        return build_study(found, noise=noise, history=read_tasks(study_goals(found, ()), earlier))
+        return build_study(found, noise=noise, history=read_earlier_tasks(study_goals(found, ()), earlier))

@@ -77,11 +77,10 @@ def best(
         if recommended:
             found = [recommended_trial(load_study(opened, loaded.study_name))]
     if as_json:
-        forms = [{"id": t.number, **_told(goals, t), "config": t.params} for t in found]
+        forms = [{"id": t.number, **_value_fields(goals, t), "config": t.params} for t in found]
         print(json.dumps(forms if p.best is None else forms[0]))
         return
-    for k, trial in enumerate(found):
-        print("\n" * (k > 0) + _described(goals, trial))
+    print("\n\n".join(_described(goals, trial) for trial in found))
 
 
 def _why_none(name: str, p: Progress) -> str:
@@ -99,7 +98,7 @@ def _described(goals: Goals, trial: FrozenTrial) -> str:
     return "\n".join([*lines, *(f"{name:<{width}}  {value!r}" for name, value in trial.params.items())])
 
 
-def _told(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
+def _value_fields(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
     """What is written about the value of a trial, or about its values by name."""
     values = trial_values(goals, trial)
     if goals.is_single and not goals.named:
@@ -140,7 +139,7 @@ def _row(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
     return {
         "id": trial.number,
         "state": _state(trial),
-        **_told(goals, trial),
+        **_value_fields(goals, trial),
         "error": trial.user_attrs.get(ERROR),
         "config": trial.params,
     }

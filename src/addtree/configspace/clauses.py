@@ -22,8 +22,6 @@ from addtree.configspace.domains import plain
 from addtree.space.choice import Choice
 from addtree.space.parameters import Categorical, Parameter
 
-_WORDS = {"and", "or", "not", "in", "True", "False", "None"}
-
 _OPERATORS = {
     "ForbiddenEqualsClause": "==",
     "ForbiddenGreaterThanClause": ">",
@@ -60,7 +58,7 @@ def to_rules(clause: Any, domains: Mapping[str, Parameter | Choice]) -> list[str
 
 
 def _conjunctions(clause: Any, domains: Mapping[str, Parameter | Choice]) -> list[list[_Comparison]]:
-    """The conjunctions of comparisons of which a clause forbids each."""
+    """The conjunctions of comparisons, each of which a clause forbids."""
     if isinstance(clause, ForbiddenOrConjunction):
         return [found for part in clause.components for found in _conjunctions(part, domains)]
     if isinstance(clause, ForbiddenConjunction):
@@ -86,19 +84,18 @@ def _comparisons(clause: ForbiddenClause, domain: Parameter | Choice) -> list[_C
 def _relation(clause: ForbiddenRelation, domains: Mapping[str, Parameter | Choice]) -> list[list[_Comparison]]:
     """The conjunctions that a relation of two parameters forbids, one for each label that they have."""
     names = clause.left.name, clause.right.name
-    sides: list[list[tuple[str, list[_Comparison]]]] = []  # per side, what is compared, and what it assumes
-    for name in names:
-        domain = domains[name]
-        if isinstance(domain, (Categorical, Choice)):
-            sides.append([(repr(label), [_one_of(name, [label])]) for label in domain.labels])
-        else:
-            sides.append([(quoted(name), [])])
-    operator = _OPERATORS[type(clause).__name__]
     left, right = (domains[name] for name in names)
     if isinstance(left, (Categorical, Choice)) and isinstance(right, (Categorical, Choice)):
         pairs = itertools.product(left.labels, right.labels)
         forbidden = [pair for pair in pairs if clause.is_forbidden_value(dict(zip(names, pair, strict=True)))]
         return [[_one_of(names[0], [a]), _one_of(names[1], [b])] for a, b in forbidden]
+    sides: list[list[tuple[str, list[_Comparison]]]] = []  # per side, what is compared, and what it assumes
+    for name, domain in zip(names, (left, right), strict=True):
+        if isinstance(domain, (Categorical, Choice)):
+            sides.append([(repr(label), [_one_of(name, [label])]) for label in domain.labels])
+        else:
+            sides.append([(quoted(name), [])])
+    operator = _OPERATORS[type(clause).__name__]
     return [
         [*assumed, *others, _Comparison.of(one, operator, other)]
         for (one, assumed), (other, others) in itertools.product(*sides)
@@ -118,6 +115,6 @@ def quoted(name: str) -> str:
     >>> quoted("C"), quoted("svm:C"), quoted("not")
     ('C', '`svm:C`', '`not`')
     """
-    if name.isidentifier() and name not in _WORDS and not keyword.iskeyword(name):
+    if name.isidentifier() and not keyword.iskeyword(name):
         return name
     return "`" + name.replace("`", "``") + "`"

@@ -51,8 +51,7 @@ class Conditions:
         if not kept:
             self._losses.append(f"{text} never holds; it is left out")
             return None
-        single = [{parent: found[parent]} for found in kept for parent in [self._deepest(found)]]
-        place = self._disjunction(single)
+        place = self._union([(parent := self._deepest(found), found[parent]) for found in kept])
         if not self._exclude_each_other(place):
             self._losses.append(f"{text} is lost; it is always active")
             return {}
@@ -100,10 +99,10 @@ class Conditions:
             for parent, found in place.items()
         )
 
-    def _disjunction(self, alternatives: Sequence[Alternative]) -> Alternative:
+    def _union(self, alternatives: Sequence[tuple[str, Region]]) -> Alternative:
         """The union of alternatives with one parent each, without those that another one covers."""
         joined: Alternative = {}
-        for (parent, found), *_ in (tuple(alternative.items()) for alternative in alternatives):
+        for parent, found in alternatives:
             joined[parent] = region([*joined.get(parent, ()), *found])
         return {
             parent: found
@@ -131,8 +130,9 @@ class Conditions:
 
 
 def _both(one: Alternative, other: Alternative) -> Alternative:
-    regions = {name: [side[name] for side in (one, other) if name in side] for name in {**one, **other}}
-    return {name: found[0] if len(found) == 1 else intersection(*found) for name, found in regions.items()}
+    """The alternative in which both hold."""
+    shared = {name: intersection(one[name], other[name]) for name in one.keys() & other.keys()}
+    return {**one, **other, **shared}
 
 
 def _region(condition: Any, domain: Parameter) -> Region:
@@ -173,7 +173,7 @@ def to_condition(cs: CS.ConfigurationSpace, space: Space, name: str) -> Any:
 
 
 def _parts(child: Any, parent: Any, domain: Parameter | Choice, cells: Sequence[int]) -> list[Any]:
-    """The conditions, of which one must hold, that a parent is in some of its cells."""
+    """The alternative conditions under which a parent is in one of these cells."""
     if isinstance(domain, Choice):
         return [_one_of(child, parent, [domain.labels[cell] for cell in cells])]
     assert not isinstance(domain, Categorical)

@@ -48,5 +48,5 @@ def after(value: float) -> float:
 
 
 def before(value: float) -> float:
-    """The value before: the last whole number, or the last float."""
+    """The previous value: the previous whole number, or the previous float."""
     return value - 1 if isinstance(value, int) else math.nextafter(value, -math.inf)

@@ -106,7 +106,7 @@ def _check_activity(space: Space, names: set[str], mentioned: set[str], node: in
 
 
 def _conjunctions(node: ast.expr, syntax: Syntax, *, negated: bool) -> list[list[_Comparison]]:
-    """The conjunctions of comparisons of which one must hold for an expression, or its negation, to hold."""
+    """An expression, or its negation, as alternatives, each of which is a conjunction of comparisons."""
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _conjunctions(inner, syntax, negated=not negated)
@@ -145,7 +145,7 @@ def _operand(node: ast.expr, syntax: Syntax) -> Any:
 
 
 def _clauses(cs: CS.ConfigurationSpace, space: Space, part: _Comparison) -> list[Any]:
-    """The clauses of which one must hold for a comparison to hold."""
+    """A comparison as alternative clauses."""
     if not isinstance(part.left, _Name):
         part = _Comparison(part.right, _MIRRORED.get(part.operator, part.operator), part.left)
     if not isinstance(part.left, _Name):
@@ -173,11 +173,9 @@ def _in(hyperparameter: Any, values: list[Any]) -> list[Any]:
 
 
 def _relations(cs: CS.ConfigurationSpace, space: Space, part: _Comparison) -> list[Any]:
-    """The relations of two parameters of which one must hold."""
-    one, other = part.left.text, part.right.text
-    if isinstance(space.variables[one], (Categorical, Choice)) or isinstance(
-        space.variables[other], (Categorical, Choice)
-    ):
+    """A comparison of two parameters as alternative relations."""
+    names = part.left.text, part.right.text
+    if any(isinstance(space.variables[name], (Categorical, Choice)) for name in names):
         raise SpaceError("ConfigSpace compares the values of ordinals, not their order")
     operators = (ast.Lt, ast.Gt) if part.operator is ast.NotEq else (part.operator,)
-    return [_RELATIONS[operator](cs[one], cs[other]) for operator in operators]
+    return [_RELATIONS[operator](*(cs[name] for name in names)) for operator in operators]

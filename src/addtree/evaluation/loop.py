@@ -57,10 +57,16 @@ class RunOptions:
                 raise OptionError(f"{name}={seconds!r} must be a number of seconds above zero, or None for no limit")
         if self.resume is not None and not isinstance(self.resume, (str, os.PathLike)):
             raise OptionError(f"resume={self.resume!r} must be the path of a file, such as 'run.json', or None")
-        if not isinstance(self.catch, tuple) or not all(_is_exception(kind) for kind in self.catch):
+        if not isinstance(self.catch, tuple) or not all(
+            isinstance(kind, type) and issubclass(kind, BaseException) for kind in self.catch
+        ):
             raise OptionError(f"catch={self.catch!r} must be a tuple of exception classes, such as (ValueError,)")
         checked_flag("progress", self.progress)
-        _check_callback(self.callback)
+        if self.callback is not None and (problem := misfit(self.callback, 2)) is not None:
+            raise OptionError(
+                f"callback={self.callback!r} must be a function of the optimizer and the trial: "
+                f"def callback(optimizer, trial) ({problem})"
+            )
 
     @property
     def n_processes(self) -> int:
@@ -68,26 +74,11 @@ class RunOptions:
         return (os.cpu_count() or 1) if self.n_jobs == -1 else int(self.n_jobs)
 
 
-def _is_exception(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseException)
-
-
-def _check_callback(callback: object) -> None:
-    if callback is None:
-        return
-    if (problem := misfit(callback, 2)) is not None:
-        raise OptionError(
-            f"callback={callback!r} must be a function of the optimizer and the trial: def callback(optimizer, trial) "
-            f"({problem})"
-        )
-
-
 def run(optimizer: Optimizer, objective: Objective, options: RunOptions) -> str:
-    """Evaluate trials until the run ends; returns why it ended."""
+    """Evaluate trials until the run ends, and return why it ended."""
     evaluator: Evaluator
     if options.n_processes > 1 or options.trial_timeout is not None:
-        size, limit = options.n_processes, options.trial_timeout
-        evaluator = WorkerPool(objective, options.catch, size=size, time_limit=limit)
+        evaluator = WorkerPool(objective, options.catch, size=options.n_processes, time_limit=options.trial_timeout)
     else:
         evaluator = InThisProcess(objective, options.catch)
     try:
@@ -119,7 +110,7 @@ class _Run:
         self.deadline = None if options.timeout is None else options.began + options.timeout
 
     def evaluate_all(self, interrupt: Interrupt) -> str:
-        """Start and collect trials until none is left; returns why the run ended."""
+        """Start and collect trials until none is left, and return why the run ended."""
         self.save()
         try:
             while True:

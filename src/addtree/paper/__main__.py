@@ -13,7 +13,7 @@ from addtree.paper.methods import METHODS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and print the path of the page; returns the exit status."""
+    """Run the command, print the path of the page, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m addtree.paper", description="Reproduce the paper's experiments.")
     parser.add_argument("experiment", choices=[*EXPERIMENTS, *PARTS, "all"])
     parser.add_argument("--quick", action="store_true", help="2 seeds, 25 iterations")

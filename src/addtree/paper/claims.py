@@ -19,12 +19,11 @@ LOG_MSE_AT_20 = {"add-tree": -3, "independent": -1}  # The paper's log10 mean sq
 
 def optimization(experiment: str, curves: Curves) -> str:
     """Verdicts against the paper's baselines and `independent`, and on our default against the paper's method."""
-    length = next(iter(curves.best.values())).shape[1]
     ours = [name for name in ("add-tree", "addtree") if name in curves.best]
-    iterations = [k for k in tables.ITERATIONS if k <= length]
+    iterations = [k for k in tables.ITERATIONS if k <= curves.length]
     lines = []
     for name in ours:
-        if experiment == "synthetic" and length >= 20:
+        if experiment == "synthetic" and curves.length >= 20:
             level = float(np.median(tables.log_distance(curves.at(name, 20), synthetic().optimum)))
             verdict = "below" if level < LEVEL_AT_20 else "NOT below"
             lines.append(f"`{name}`: median log10 distance {level:.2f} at iteration 20, {verdict} {LEVEL_AT_20}.")

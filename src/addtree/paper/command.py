@@ -22,7 +22,7 @@ EXPERIMENTS = {
     "compression": ("compression-tree", "compression-choices"),
     "complexity": (),
 }
-PARTS = ("compression-tree", "compression-choices")  # Each of these can be run alone.
+PARTS = EXPERIMENTS["compression"]  # Each of these can be run alone.
 ITERATIONS, QUICK_ITERATIONS = 80, 25  # The paper runs 80 iterations; a quick run shows the form of the page.
 SEEDS, QUICK_SEEDS = 10, 2  # The paper runs 10 seeds.
 PAGE = "paper-results.md"
@@ -48,10 +48,10 @@ def run(
     seeds    the number of runs per method; None means 10, or 2 if `quick`
     methods  the names of the methods; None means all that can run
     """
+    if experiment not in (*EXPERIMENTS, *PARTS, "all"):
+        known = ", ".join([*EXPERIMENTS, *PARTS, "all"])
+        raise OptionError(f"experiment {experiment!r} is unknown; use one of {known}")
     names = list(EXPERIMENTS) if experiment == "all" else [experiment]
-    for name in names:
-        if name not in (*EXPERIMENTS, *PARTS):
-            raise OptionError(f"experiment {name!r} is unknown; use one of {', '.join([*EXPERIMENTS, *PARTS, 'all'])}")
     if find_spec("matplotlib") is None:  # the figures come last, but the user should know at the start
         raise AddTreeError("the paper's figures need matplotlib: pip install 'addtree[paper]'")
     out = out.resolve()
@@ -70,8 +70,7 @@ def run(
     if "complexity" in names and not measured.exists():
         from addtree.paper.complexity import measure
 
-        about = runs.versions()
-        runs.save(measured, {"versions": about, **measure(quick=quick)})
+        runs.save(measured, {"versions": runs.versions(), **measure(quick=quick)})
     return _write(docs or out, out, measured, missing, quick=quick)
 
 
@@ -127,7 +126,7 @@ def _length(experiment: str, *, quick: bool) -> int:
 
 
 def _write(docs: Path, out: Path, measured: Path, missing: Sequence[str], *, quick: bool) -> Path:
-    """Write the page from all the records in `out`; returns its path."""
+    """Write the page from all the records in `out`, and return its path."""
     from addtree.paper.page import Page
 
     records: dict[str, dict[str, list[dict[str, Any]]]] = {}

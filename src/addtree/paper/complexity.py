@@ -12,8 +12,9 @@ leaf: the ratio of their costs grows with h².
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,18 +65,17 @@ def model(space: Space, n: int, rng: np.random.Generator) -> tuple[Encoding, Pos
     return encoding, Posterior.from_data(covariance, hyper, covariance.rows(X), z)
 
 
-def least_time(function: Callable[[], Any]) -> float:
+def least_time(function: Callable[..., Any], *arguments: Any) -> float:
     """Seconds of the fastest of REPEATS calls."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return min(timeit.repeat(partial(function, *arguments), number=1, repeat=REPEATS))
 
 
 def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
     """Seconds to factorise and solve, by n: with a parameter at the root, and without."""
+
+    def solve(K: Float, blocks: Any, z: Float) -> Float:
+        return BlockCholesky.factorize(K, blocks).solve(z)
+
     out: dict[str, list[float]] = {"shared root": [], "no shared root": []}
     for name, shared in (("shared root", True), ("no shared root", False)):
         for n in sizes:
@@ -84,16 +84,12 @@ def inference(sizes: Sequence[int]) -> dict[str, list[float]]:
             K[np.diag_indices(n)] += posterior.hyper.noise
             blocks = connected_blocks(posterior.rows.active)
             assert (len(blocks) == 1) == shared
-
-            def solve(K: Float = K, blocks: Any = blocks, z: Float = posterior.z) -> Float:
-                return BlockCholesky.factorize(K, blocks).solve(z)
-
-            out[name].append(least_time(solve))
+            out[name].append(least_time(solve, K, blocks, posterior.z))
     return out
 
 
 def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generator) -> tuple[Float, float]:
-    """The naive search: maximise the bound over all parameters of each leaf's path; returns the best row and its bound.
+    """The best row, and its bound, of the naive search over all parameters of each leaf's path.
 
     All leaves ascend as one batch, as all vertices do in Algorithm 2, so that only the problems differ.
     """
@@ -114,26 +110,26 @@ def every_leaf(encoding: Encoding, posterior: Posterior, rng: np.random.Generato
 
 def acquisition(depths: Sequence[int]) -> dict[str, list[float]]:
     """Seconds for one suggestion, by depth: Algorithm 2, and every leaf."""
+
+    def by_dimension(d: Float) -> Acquisition:
+        return ucb(beta(d, OBSERVATIONS))
+
+    def vertexwise(encoding: Encoding, posterior: Posterior) -> Any:
+        return maximize_sum(posterior, encoding, by_dimension, np.random.default_rng(0))
+
+    def leafwise(encoding: Encoding, posterior: Posterior) -> Any:
+        return every_leaf(encoding, posterior, np.random.default_rng(0))
+
     out: dict[str, list[float]] = {"Algorithm 2": [], "every leaf": []}
     for h in depths:
         encoding, posterior = model(binary_tree(h), OBSERVATIONS, np.random.default_rng(0))
-
-        def by_dimension(d: Float) -> Acquisition:
-            return ucb(beta(d, OBSERVATIONS))
-
-        def vertexwise(encoding: Encoding = encoding, posterior: Posterior = posterior) -> Any:
-            return maximize_sum(posterior, encoding, by_dimension, np.random.default_rng(0))
-
-        def leafwise(encoding: Encoding = encoding, posterior: Posterior = posterior) -> Any:
-            return every_leaf(encoding, posterior, np.random.default_rng(0))
-
-        out["Algorithm 2"].append(least_time(vertexwise))
-        out["every leaf"].append(least_time(leafwise))
+        out["Algorithm 2"].append(least_time(vertexwise, encoding, posterior))
+        out["every leaf"].append(least_time(leafwise, encoding, posterior))
     return out
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Run both experiments; returns the record to be saved."""
+    """Run both experiments, and return the record to be saved."""
     sizes, depths = (QUICK_SIZES, QUICK_DEPTHS) if quick else (SIZES, DEPTHS)
     return {
         "sizes": list(sizes),

@@ -6,11 +6,10 @@ regression experiment is the error of the models alone on the synthetic function
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,17 +61,14 @@ def problem(job: Job) -> tuple[Space, Callable[[Config], float]]:
 def compressor(cache: Path, data: Path | None) -> compression.Compression:
     """The compression objective on the first 50 training images; the network comes from the cache or is trained."""
     images = mnist.load(data)
-    return compression.Compression.from_network(_network(cache, images), images.X[: compression.SAMPLES].copy())
+    network = fc3.cached(cache / "fc3.npz", images)
+    return compression.Compression.from_network(network, images.X[: compression.SAMPLES].copy())
 
 
 def network_accuracy(cache: Path, data: Path | None) -> float:
     """The accuracy of the network before compression, on the test images."""
     images = mnist.load(data)
-    return _network(cache, images).accuracy(images.X_test, images.t_test)
-
-
-def _network(cache: Path, images: mnist.Mnist) -> fc3.Network:
-    return fc3.cached(cache / "fc3.npz", lambda: images, progress=partial(print, file=sys.stderr, flush=True))
+    return fc3.cached(cache / "fc3.npz", images).accuracy(images.X_test, images.t_test)
 
 
 def optimization(job: Job) -> dict[str, Any]:

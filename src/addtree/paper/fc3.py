@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -77,16 +77,16 @@ def loss_and_gradient(
     return float(-log_p[rows, t].mean()), gradient
 
 
-def train(data: Mnist, *, epochs: int = EPOCHS, seed: int = 0, progress: Callable[[str], None] = print) -> Network:
-    """Train by Adam with dropout; the same seed gives the same network on the same machine."""
-    rng = np.random.default_rng(seed)
+def train(data: Mnist) -> Network:
+    """Train by Adam with dropout; every training on the same machine gives the same network."""
+    rng = np.random.default_rng(0)
     net = initial(SIZES, rng)
     theta = [a for pair in zip(net.W, net.b, strict=True) for a in pair]
     first = [np.zeros_like(a) for a in theta]
     second = [np.zeros_like(a) for a in theta]
     batches = len(data.X) // BATCH
-    step, steps = 0, epochs * batches
-    for epoch in range(epochs):
+    step, steps = 0, EPOCHS * batches
+    for epoch in range(EPOCHS):
         order = rng.permutation(len(data.X))
         for k in range(batches):
             rows = order[k * BATCH : (k + 1) * BATCH]
@@ -100,14 +100,15 @@ def train(data: Mnist, *, epochs: int = EPOCHS, seed: int = 0, progress: Callabl
                 m += np.float32(1 - BETA1) * (g - m)
                 v += np.float32(1 - BETA2) * (g * g - v)
                 a -= rate * m / (np.sqrt(v) + np.float32(EPSILON))  # in place: `net` holds the same arrays
-        progress(f"FC3 epoch {epoch + 1}/{epochs}: test accuracy {net.accuracy(data.X_test, data.t_test):.4f}")
+        accuracy = net.accuracy(data.X_test, data.t_test)
+        print(f"FC3 epoch {epoch + 1}/{EPOCHS}: test accuracy {accuracy:.4f}", file=sys.stderr, flush=True)
     return net
 
 
-def cached(path: Path, data: Callable[[], Mnist], *, progress: Callable[[str], None] = print) -> Network:
+def cached(path: Path, data: Mnist) -> Network:
     """The network saved in `path`; it is trained and saved there first if the file does not exist."""
     if not path.exists():
-        net = train(data(), progress=progress)
+        net = train(data)
         path.parent.mkdir(parents=True, exist_ok=True)
         arrays = {f"W{i}": W for i, W in enumerate(net.W)} | {f"b{i}": b for i, b in enumerate(net.b)}
         with replaced(path) as temporary, temporary.open("wb") as file:  # a path would get the suffix .npz

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from addtree._types import Config
 from addtree.paper import claims, figures, tables
 from addtree.paper.experiments import OPTIMIZATION
 from addtree.paper.methods import METHODS
@@ -97,19 +98,18 @@ class Page:
     def _optimization(self, experiment: str) -> str:
         curves = self._curves(experiment)
         optimum = synthetic().optimum if experiment == "synthetic" else None
-        length = next(iter(curves.best.values())).shape[1]
         shown = curves.best
         label = "best objective so far"
         if optimum is not None:
             shown = {name: tables.log_distance(best, optimum) for name, best in curves.best.items()}
             label = "log10 distance to the minimum"
-        first = 0 if optimum is not None else min(FIRST_SHOWN, length) - 1
+        first = 0 if optimum is not None else min(FIRST_SHOWN, curves.length) - 1
         figures.curves(
             {name: runs[:, first:] for name, runs in shown.items()},
-            range(first + 1, length + 1),
+            range(first + 1, curves.length + 1),
             labels=("iteration", label),
             path=self.pictures / experiment,
-            every=max(1, length // 10),
+            every=max(1, curves.length // 10),
         )
         out = f"## {TITLES[experiment]}\n\n" + self._picture(experiment, TITLES[experiment])
         if experiment != "synthetic" and self.network:
@@ -117,9 +117,9 @@ class Page:
         out += f"The figure shows mean and two standard deviations, the table mean (median) of the {label}:\n\n"
         out += tables.level_table(curves, optimum=optimum, iterations=SHOWN)
         if experiment == "synthetic":
-            out += _right_leaf(self.records[experiment])
-        else:
-            out += _chosen(self.records[experiment])
+            out += _ends("in the leaf of the minimum", lambda c: c["x1"] == c.get("x2") == 0, self.records[experiment])
+        else:  # the paper's finding is SVD for both layers, so that no method is pruning
+            out += _ends("with SVD for both layers", lambda c: "wp" not in c.values(), self.records[experiment])
         out += "\nWilcoxon signed-rank test, one-sided p-values, the paper's (Table 1) in brackets:\n\n"
         out += tables.wilcoxon_table(experiment, curves)
         out += _seconds(self.records[experiment])
@@ -184,24 +184,13 @@ class Page:
         return out + table(["depth", "leaves", "Algorithm 2", "every leaf", "ratio"], rows)
 
 
-def _right_leaf(runs: Mapping[str, Sequence[Record]]) -> str:
-    """The number of runs whose best configuration lies in the leaf of the minimum."""
+def _ends(words: str, holds: Callable[[Config], bool], runs: Mapping[str, Sequence[Record]]) -> str:
+    """The number of runs whose best configuration has a property, which the words describe."""
     counts = []
     for name, found in runs.items():
         best = [record["configs"][int(np.argmin(record["values"]))] for record in found]
-        right = sum(config["x1"] == 0 and config.get("x2") == 0 for config in best)
-        counts.append(f"`{name}` {right}/{len(found)}")
-    return "\nRuns that end in the leaf of the minimum: " + ", ".join(counts) + ".\n"
-
-
-def _chosen(runs: Mapping[str, Sequence[Record]]) -> str:
-    """The number of runs that end with SVD for both layers, which is the paper's finding."""
-    counts = []
-    for name, found in runs.items():
-        best = [record["configs"][int(np.argmin(record["values"]))] for record in found]
-        svd = sum(all(v == "svd" for k, v in config.items() if k.startswith("method")) for config in best)
-        counts.append(f"`{name}` {svd}/{len(found)}")
-    return "\nRuns that end with SVD for both layers: " + ", ".join(counts) + ".\n"
+        counts.append(f"`{name}` {sum(map(holds, best))}/{len(found)}")
+    return f"\nRuns that end {words}: {', '.join(counts)}.\n"
 
 
 def _seconds(runs: Mapping[str, Sequence[Record]]) -> str:

@@ -31,15 +31,6 @@ def path_of(out: Path, job: Job) -> Path:
     return out / "raw" / job.experiment / job.method / f"{job.length}-seed{job.seed:02d}.json"
 
 
-def load(out: Path, job: Job) -> dict[str, Any] | None:
-    """The record of a job, or None if the job has not been done."""
-    path = path_of(out, job)
-    if not path.exists():
-        return None
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return record
-
-
 def save(path: Path, record: dict[str, Any]) -> None:
     """Write a record whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +62,7 @@ def commit(folder: Path) -> str:
 
 
 def _do(job: Job, out: Path, about: dict[str, str]) -> float:
-    """Run a job and save its record; returns the seconds that took."""
+    """Run a job, save its record, and return the seconds that this took."""
     start = time.perf_counter()
     record = {
         "experiment": job.experiment,
@@ -85,7 +76,7 @@ def _do(job: Job, out: Path, about: dict[str, str]) -> float:
 
 
 def run_all(jobs: Sequence[Job], *, out: Path, workers: int, report: Report = print) -> dict[Job, str]:
-    """Run the jobs that are not done yet and save their records; returns the jobs that failed, each with the reason.
+    """Run the jobs that are not done yet, save their records, and return those that failed, each with the reason.
 
     `workers` is the number of processes, each with one BLAS thread; 0 runs the jobs in this process.
     """

@@ -42,6 +42,11 @@ class Curves:
     best: Mapping[str, Array]
     seeds: Mapping[str, tuple[int, ...]]
 
+    @property
+    def length(self) -> int:
+        """The number of iterations."""
+        return int(next(iter(self.best.values())).shape[1])
+
     def at(self, method: str, iteration: int) -> Array:
         """The best value of each run after this many evaluations."""
         return self.best[method][:, iteration - 1]
@@ -84,9 +89,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def wilcoxon_table(experiment: str, curves: Curves) -> str:
     """p-values of `add-tree` and `addtree` against every other method; those of the paper in brackets."""
     others = [name for name in curves.best if name not in ("add-tree", "addtree")]
-    length = next(iter(curves.best.values())).shape[1]
     rows = []
-    for iteration in [k for k in ITERATIONS if k <= length] or [length]:
+    for iteration in [k for k in ITERATIONS if k <= curves.length] or [curves.length]:
         for ours in [name for name in ("add-tree", "addtree") if name in curves.best]:
             row = [str(iteration), f"`{ours}`"]
             for other in others:
@@ -101,8 +105,7 @@ def wilcoxon_table(experiment: str, curves: Curves) -> str:
 
 def level_table(curves: Curves, *, optimum: float | None, iterations: Sequence[int]) -> str:
     """Mean (median) by iteration: of the log10 distance to a known optimum, or else of the best value itself."""
-    length = next(iter(curves.best.values())).shape[1]
-    shown = [k for k in iterations if k <= length] or [length]
+    shown = [k for k in iterations if k <= curves.length] or [curves.length]
     rows = []
     for name in curves.best:
         row = [f"`{name}`", str(len(curves.seeds[name]))]

@@ -47,7 +47,7 @@ def numbered_key(i: int, name: str) -> str:
 def horizontal(figure: go.Figure, names: Sequence[str], xaxis: dict[str, Any], *, numbered: bool = False) -> go.Figure:
     """Lay out horizontal bars from top to bottom; with `numbered`, their keys are those of `numbered_key`."""
     keys = [numbered_key(i, name) if numbered else label(name) for i, name in enumerate(names)]
-    figure.update_layout(
+    return figure.update_layout(
         height=_MARGINS + _BAR_HEIGHT * max(len(names), 1),
         barmode="relative",
         bargap=0.35,
@@ -63,7 +63,6 @@ def horizontal(figure: go.Figure, names: Sequence[str], xaxis: dict[str, Any], *
         },
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
     )
-    return figure
 
 
 def rounded(values: Any) -> list[float | None]:

@@ -96,7 +96,7 @@ class Interaction:
 
 @dataclass(frozen=True)
 class Contribution:
-    """By how much fixing one parameter or choice at its value changes the expectation."""
+    """The change of the expectation when one parameter or choice is fixed at its value."""
 
     name: str
     value: Any

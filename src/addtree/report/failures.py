@@ -4,7 +4,7 @@ A condition compares one parameter with a value. A rule is one condition, or two
 the trials allow, the one is shown that separates failures from successes best, by the likelihood ratio of two rates of
 failure against one:
 
-    G/2 = log p(outcomes | one rate inside of the rule, another one outside) - log p(outcomes | one rate)
+    G/2 = log p(outcomes | one rate inside the rule, another one outside) - log p(outcomes | one rate)
 
 If outcomes were independent of the configuration, exp(-G/2) would be about the chance of such a separation. With C
 conditions there are about C^k rules of k conditions, so that a rule is shown only if C^k exp(-G/2) is small.
@@ -49,7 +49,7 @@ class FailureRule:
         return self.describe("fails", "failed")
 
     def describe(self, verb: str, past: str) -> str:
-        """The rule in words, with the verb of what happens there, and with that of what the trials did."""
+        """The rule in words; `verb` says what happens there ("fails"), `past` what the trials did ("failed")."""
         there = plural(self.tried, "trial")
         return (
             f"{verb} where {' and '.join(self.conditions)}: {self.failed} of {there} there {past}, "
@@ -72,25 +72,25 @@ def failure_rule(space: Space, trials: Sequence[Record]) -> FailureRule | None:
 
 def separating_rule(space: Space, trials: Sequence[Record], failed: Mask) -> FailureRule | None:
     """The rule that best separates the trials that failed, in any sense, from the others."""
-    known, failed = trials[-_MAX_TRIALS:], failed[-_MAX_TRIALS:]
+    trials, failed = trials[-_MAX_TRIALS:], failed[-_MAX_TRIALS:]
     if failed.all() or not failed.any():
         return None
-    names, holds = _conditions(space, known)
+    names, holds = _conditions(space, trials)
     if not names:
         return None
     single = _separation(holds @ failed, holds.sum(axis=1), failed)
-    best, chosen = single.max() - math.log(len(names)), [int(np.argmax(single))]
     order = np.argsort(-single, kind="stable")[:_MAX_CONDITIONS]
     among = holds[order]
     pairs = _separation((among * failed) @ among.T, among @ among.T, failed)
-    if pairs.max() - 2 * math.log(len(names)) > best:
-        i, j = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
-        best, chosen = pairs.max() - 2 * math.log(len(names)), [int(order[i]), int(order[j])]
-    if best < -math.log(_CHANCE):
+    best, best_pair = single.max() - math.log(len(names)), pairs.max() - 2 * math.log(len(names))
+    chosen = order[:1]
+    if best_pair > best:
+        chosen = order[list(np.unravel_index(int(np.argmax(pairs)), pairs.shape))]
+    if max(best, best_pair) < -math.log(_CHANCE):
         return None
     inside = np.all(holds[chosen] > 0, axis=0)
     return FailureRule(
-        tuple(names[k] for k in chosen),
+        tuple(names[k] for k in chosen.tolist()),
         int(np.sum(failed & inside)),
         int(np.sum(inside)),
         (int(np.sum(failed & ~inside)), int(np.sum(~inside))),

@@ -74,7 +74,7 @@ class Requirement:
     name     that of the constraint; None for success
     text     the constraint in words, such as "memory ≤ 16"
     good     number of trials that keep the constraint, or that succeed
-    tried    number of trials that it is known of
+    tried    number of trials for which this is known
     rule     where it is violated; None if nothing tells where
     options  probabilities by option
     maps     the parameters that matter most, in pairs

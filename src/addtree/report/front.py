@@ -22,7 +22,7 @@ from addtree.search.hypervolume import MAX_OBJECTIVES, hypervolumes, is_nondomin
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
-_LARGEST = 1e60  # Larger objectives, or smaller ones than 1/1e60, are divided by their size: products would overflow.
+_LARGEST = 1e60  # Objectives above this, or below its inverse, are divided by their size: products would overflow.
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class OptionFront:
     """The best trade-offs within one option of a choice.
 
     tried     number of trials, whatever their state
-    trials    the feasible trials that no other one of the option dominates, by the first objective
+    trials    the feasible trials that no other one of the option dominates, best first in the first objective
     on_front  how many of them are on the front of all trials
     share     their hypervolume as a share of that of all trials; None if it is not computed
     """
@@ -107,9 +107,9 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
     best = _nondominated(goals, feasible)
     finished = [trial for trial in trials if trial.state != "pending"]
     volumes: list[float] = []
-    if len(feasible) and reference is not None:
+    if reference is not None:
         counted = np.array([is_feasible(goals, trial) for trial in finished])
-        volumes = np.concatenate([[0.0], hypervolumes(losses / unit, reference / unit)])[np.cumsum(counted)].tolist()
+        volumes = _volumes(goals, feasible, reference, unit)[np.cumsum(counted)].tolist()
     point = {} if reference is None else zip(goals.objectives, reference.tolist(), strict=True)
     return Front(
         trials=best,
@@ -141,7 +141,7 @@ def _reference(goals: Goals, losses: Array) -> Array | None:
 
 
 def _nondominated(goals: Goals, feasible: Sequence[Record]) -> tuple[Record, ...]:
-    """Those that no other one dominates, best first in the first objective."""
+    """The feasible trials that no other dominates, best first in the first objective."""
     losses = _losses(goals, feasible)
     best = np.flatnonzero(is_nondominated(losses))
     return tuple(feasible[i] for i in best[np.lexsort(losses[best].T[::-1])])
@@ -152,7 +152,7 @@ def _choices(
 ) -> list[ChoiceFronts]:
     """The trade-offs within the options; `scale` is the reference point and the units of the hypervolumes."""
     ids = {trial.id for trial in front}
-    whole = 0.0 if scale is None else _volume(goals, front, *scale)
+    whole = 0.0 if scale is None else float(_volumes(goals, front, *scale)[-1])
     found = []
     for name, domain in space.variables.items():
         if not isinstance(domain, Choice) or len(domain.labels) < 2:
@@ -161,7 +161,7 @@ def _choices(
         for label in domain.labels:
             inside = [trial for trial in trials if name in trial.config and trial.config[name] == label]
             own = _nondominated(goals, [trial for trial in inside if is_feasible(goals, trial)])
-            share = None if scale is None or whole == 0.0 else _volume(goals, own, *scale) / whole
+            share = None if scale is None or whole == 0.0 else float(_volumes(goals, own, *scale)[-1]) / whole
             options.append(OptionFront(label, len(inside), own, sum(trial.id in ids for trial in own), share))
         always = () in space.conditions[name]
         condition = "" if always else condition_text(space.conditions[name], space.variables)
@@ -169,13 +169,12 @@ def _choices(
     return found
 
 
-def _volume(goals: Goals, trials: Sequence[Record], reference: Array, unit: Array) -> float:
-    """The hypervolume of some trials."""
-    volumes = hypervolumes(_losses(goals, trials) / unit, reference / unit)
-    return float(volumes[-1]) if len(volumes) else 0.0
+def _volumes(goals: Goals, trials: Sequence[Record], reference: Array, unit: Array) -> Array:
+    """The hypervolume of none of the trials, of the first, of the first two, and so on."""
+    return np.concatenate([[0.0], hypervolumes(_losses(goals, trials) / unit, reference / unit)])
 
 
 def _units(losses: Array, reference: Array | None) -> Array:
-    """By what each objective is divided before hypervolumes are computed (K): 1, or the size of extreme values."""
+    """The divisor of each objective (K) before hypervolumes are computed: 1, or the size of extreme values."""
     size = np.max(np.abs(losses if reference is None else np.vstack([losses, reference])), axis=0, initial=0.0)
     return np.where((size > 0.0) & ((size < 1.0 / _LARGEST) | (size > _LARGEST)), size, 1.0)

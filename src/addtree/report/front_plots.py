@@ -67,8 +67,7 @@ def front(report: Report, pair: tuple[Objective, Objective] | None = None) -> go
                 _add_points(figure, report, shown, (x, y), name=name, marker={"color": colour, **style})
                 figure.data[-1].update(legendgroup=name, showlegend=shown is best or not best)
     _set_axes(figure, done, (x, y), focus=report.front.trials)
-    figure.update_layout(height=460, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
-    return figure
+    return figure.update_layout(height=460, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
 
 
 def fronts(report: Report) -> go.Figure:
@@ -85,16 +84,14 @@ def fronts(report: Report) -> go.Figure:
             figure.add_trace(trace.update(showlegend=trace.showlegend is not False and k == 0), row, column)
         figure.update_xaxes(part.layout.xaxis.to_plotly_json(), row=row, col=column)
         figure.update_yaxes(part.layout.yaxis.to_plotly_json(), row=row, col=column)
-    figure.update_layout(width=_PANEL_WIDTH * columns, height=_PANEL_HEIGHT * rows)
-    return figure
+    return figure.update_layout(width=_PANEL_WIDTH * columns, height=_PANEL_HEIGHT * rows)
 
 
 def attainment(report: Report) -> go.Figure:
     """The hypervolume after each trial, as a share of the present one; a point marks each trial that enlarged it."""
     assert report.front is not None
     ids, shares = report.front.finished, report.front.attainment
-    figure = go.Figure()
-    figure.add_scatter(
+    figure = go.Figure().add_scatter(
         x=list(ids), y=rounded(shares), mode="lines", line={"shape": "hv", "color": NEUTRAL}, hoverinfo="skip"
     )
     grown = [i for i in range(len(shares)) if shares[i] > (shares[i - 1] if i else 0.0)]
@@ -106,13 +103,12 @@ def attainment(report: Report) -> go.Figure:
         hovertext=[f"trial {ids[i]}: {shares[i]:.1%}" for i in grown],
         hoverinfo="text",
     )
-    figure.update_layout(
+    return figure.update_layout(
         xaxis={"title": {"text": "trial"}},
         yaxis={"title": {"text": "hypervolume"}, "tickformat": ".0%", "rangemode": "tozero"},
         showlegend=False,
         height=320,
     )
-    return figure
 
 
 def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, Objective]) -> go.Figure:
@@ -134,8 +130,7 @@ def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, O
         figure.data[-1].update(legendgroup=name)
     done = [trial for trial in report.trials if trial.state == "done"]  # as in `front`, so that the axes are the same
     _set_axes(figure, done, pair, focus=report.front.trials if report.front is not None else ())
-    figure.update_layout(height=380, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
-    return figure
+    return figure.update_layout(height=380, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
 
 
 def _add_points(
@@ -189,7 +184,7 @@ def _add_attained(
 def _set_axes(
     figure: go.Figure, trials: Sequence[Record], pair: tuple[Objective, Objective], *, focus: Sequence[Record]
 ) -> None:
-    """Titles, scales and ranges of the axes: they show the trials in focus, and the others as far as they are near."""
+    """Titles, scales and ranges of the axes: they show the trials in focus, and others that are near."""
     for objective, update in zip(pair, (figure.update_xaxes, figure.update_yaxes), strict=True):
         aim = "larger" if objective.maximize else "smaller"
         update(title={"text": f"{label(objective.name, LABEL_WIDTH)} ({aim} is better)"})
@@ -223,13 +218,11 @@ def probability_map(shown: ProbabilityMap) -> go.Figure:
     """A probability as a heat map of two parameters, or as a curve along one, with the trials as points."""
     figure = _heat_map(shown, shown.b) if shown.b is not None else _curve(shown)
     label_axis(figure.update_xaxes, shown.a)
-    figure.update_layout(height=330, showlegend=False)
-    return figure
+    return figure.update_layout(height=330, showlegend=False)
 
 
 def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
-    figure = go.Figure()
-    figure.add_heatmap(
+    figure = go.Figure().add_heatmap(
         z=[rounded(row) for row in shown.mean.T],
         x=shown.a.positions,
         y=b.positions,
@@ -253,8 +246,7 @@ def _heat_map(shown: ProbabilityMap, b: Axis) -> go.Figure:
 
 
 def _curve(shown: ProbabilityMap) -> go.Figure:
-    figure = go.Figure()
-    figure.add_scatter(
+    figure = go.Figure().add_scatter(
         x=shown.a.positions,
         y=rounded(shown.mean),
         mode="lines+markers",
@@ -270,8 +262,7 @@ def _curve(shown: ProbabilityMap) -> go.Figure:
             marker={"symbol": symbol, "color": colour, "size": 6, "opacity": 0.6},
             hoverinfo="skip",
         )
-    figure.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
-    return figure
+    return figure.update_yaxes(range=[-0.05, 1.05], tickformat=".0%")
 
 
 def option_probabilities(options: Sequence[OptionProbability]) -> go.Figure:

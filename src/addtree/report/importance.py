@@ -20,8 +20,9 @@ MIN_INTERACTION = 0.01  # An interaction is shown if it explains more than this 
 _MIN_TERM = 0.002  # A term that explains less than this share of the variance is not searched for interactions.
 _MAX_CANDIDATES = 20  # At most this many pairs are tested for an interaction.
 _MAX_SHOWN = 6  # At most this many interactions are shown.
-_TEST_POSITIONS, _TEST_BACKGROUND = 6, 8  # A test uses this many positions a numeric axis, and configurations.
-_SHOWN_POSITIONS, _SHOWN_BACKGROUND = 15, 6  # A picture uses this many positions a numeric axis, and configurations.
+# Positions on a numeric axis, and configurations to average over: in a test for an interaction, and in its picture.
+_TEST_POSITIONS, _TEST_BACKGROUND = 6, 8
+_SHOWN_POSITIONS, _SHOWN_BACKGROUND = 15, 6
 
 Kind = Literal["choice", "vertex", "interaction", "unexplained"]
 # Per component (label and kind), the part of the prediction (n) that is credited to it.
@@ -152,13 +153,8 @@ def _strong_terms(effects: Effects, variance: float) -> Iterator[tuple[float, di
         on = effects.posterior.rows.active[:, t]
         strength = float(np.var(effects.term_means[t][on])) * float(np.mean(on)) / variance if on.any() else 0.0
         if strength >= _MIN_TERM:
-            scales = (
-                effects.posterior.hyper.lengthscales[[scale for _, scale in term.reads]] if term.reads else np.empty(0)
-            )
-            sensitivity = dict(zip((j for j, _ in term.reads), _sensitivity(scales).tolist(), strict=True))
+            lengthscales = {j: float(effects.posterior.hyper.lengthscales[scale]) for j, scale in term.reads}
+            shortest = min(lengthscales.values(), default=np.inf)
+            # relative to the column that the term changes with fastest
+            sensitivity = {j: (shortest / lengthscale) ** 2 for j, lengthscale in lengthscales.items()}
             yield strength, sensitivity | {j: 1.0 for j, *bounds in term.gate if tuple(bounds) != ACTIVE}
-
-
-def _sensitivity(lengthscales: Array) -> Array:
-    """How fast a term changes with each of its columns, relative to the column it changes with fastest."""
-    return np.asarray((np.min(lengthscales, initial=np.inf) / lengthscales) ** 2)

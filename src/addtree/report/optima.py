@@ -58,7 +58,7 @@ class OptimumSearch:
     candidates  candidates of all branches together, roughly; a space with fewer configurations is searched whole
     steps       steps of a descent, at most
     points      points that descend at a time, which bounds the memory
-    work        bound of the evaluations of a term at a descending point: with very many branches, descents are shorter
+    work        evaluations of a term at a descending point, at most; with very many branches, descents have fewer steps
     freedom     degrees of freedom of the draws, which have a Student t distribution; None for a normal one
     transform   the output transform that is learned. A power above 1 would magnify draws below the best value. A low
                 bound of the excess would make all values of a bad branch equal in a run that converges in another one

@@ -72,8 +72,7 @@ def is_log_scale(values: Sequence[float], ratio: float = _LOG_RATIO) -> bool:
 def effect(curve: Curve) -> go.Figure:
     """The effect of one axis with 95 % intervals and partial residuals: a curve for a number, bars for categories."""
     figure = _line(curve) if curve.axis.is_number else _category_bars(curve)
-    figure.update_layout(showlegend=False, height=260, yaxis={"zeroline": True})
-    return figure
+    return figure.update_layout(showlegend=False, height=260, yaxis={"zeroline": True})
 
 
 def _line(curve: Curve) -> go.Figure:
@@ -108,8 +107,7 @@ def _category_bars(curve: Curve) -> go.Figure:
     jitter = np.linspace(-0.2, 0.2, len(curve.partial_residuals)).tolist()
     residuals = zip(curve.partial_residuals, jitter, strict=True)
     _add_partial_residuals(figure, curve, [axis.position(point.value) + shift for point, shift in residuals])
-    figure.update_xaxes(tickvals=axis.positions, ticktext=names)
-    return figure
+    return figure.update_xaxes(tickvals=axis.positions, ticktext=names)
 
 
 def _intervals(names: Sequence[str], curve: Curve) -> list[str]:
@@ -130,8 +128,7 @@ def _add_partial_residuals(figure: go.Figure, curve: Curve, x: list[Any]) -> Non
 
 def interaction(pair: Interaction) -> go.Figure:
     """The joint effect of two parameters, as a heat map."""
-    figure = go.Figure()
-    figure.add_heatmap(
+    figure = go.Figure().add_heatmap(
         z=[rounded(row) for row in pair.mean.T],
         x=pair.a.positions,
         y=pair.b.positions,
@@ -143,8 +140,7 @@ def interaction(pair: Interaction) -> go.Figure:
     )
     label_axis(figure.update_xaxes, pair.a)
     label_axis(figure.update_yaxes, pair.b)
-    figure.update_layout(height=320)
-    return figure
+    return figure.update_layout(height=320)
 
 
 def label_axis(update: Any, axis: Axis) -> None:
@@ -196,8 +192,7 @@ def contributions(explanation: Explanation, *, maximize: bool = False) -> go.Fig
     starts = [explanation.expectation, *(explanation.expectation + np.cumsum(deltas)).tolist()][:n]
     names = ["a random configuration", *(name for name, _ in steps), "predicted", "not explained", "observed"]
     keys = [numbered_key(i, name) for i, name in enumerate(names)]
-    figure = go.Figure()
-    figure.add_bar(
+    figure = go.Figure().add_bar(
         orientation="h",
         y=[*keys[1 : n + 1], keys[n + 2]],
         base=[*starts, explanation.predicted],
@@ -247,8 +242,7 @@ def _signed(values: Sequence[float], *, zero: float) -> list[str]:
 def cross_validation(trust: CrossValidation) -> go.Figure:
     """Each value against its prediction by a model that has not seen it, with 95 % intervals."""
     low, high = float(np.min(trust.observed)), float(np.max(trust.observed))
-    figure = go.Figure()
-    figure.add_scatter(
+    figure = go.Figure().add_scatter(
         x=[low, high], y=[low, high], mode="lines", line={"color": NEUTRAL, "dash": "dot"}, hoverinfo="skip"
     )
     figure.add_scatter(
@@ -263,13 +257,12 @@ def cross_validation(trust: CrossValidation) -> go.Figure:
         ],
         hoverinfo="text",
     )
-    figure.update_layout(
+    return figure.update_layout(
         xaxis={"title": {"text": "predicted from other trials"}},
         yaxis={"title": {"text": "observed"}},
         showlegend=False,
         height=380,
     )
-    return figure
 
 
 def optima(choice: ChoiceOptima) -> go.Figure:

@@ -57,7 +57,7 @@ def make_records(space: Space, trials: Iterable[Any], goals: Goals) -> tuple[Rec
 
 
 def with_value(trials: Iterable[Record], name: str) -> list[Record]:
-    """The trials with one of their values, and its standard error, for the value."""
+    """The trials with one of their values, and its standard error, as their `value` and `std`."""
     return [replace(trial, value=trial.values.get(name), std=trial.stds.get(name)) for trial in trials]
 
 

@@ -217,7 +217,7 @@ def build_for(
 
 
 def build_without_models(goals: Goals, space: Space, trials: Iterable[Any], *, title: str = "addtree") -> Report:
-    """The part of a report that needs no model, which takes most of the time."""
+    """The part of a report that needs no model; fitting the models takes most of the time."""
     known = make_records(space, trials, goals)
     several = len(goals.objectives) > 1
     front = find_front(space, goals, known) if several else None
@@ -281,51 +281,45 @@ def _learn_all(
     directions |= {constraint.name: constraint.sign < 0 for constraint in goals.constraints}
     for k, (name, maximize) in enumerate(directions.items()):
         own = with_value(known, name)
-        values, more = _bound(np.array([_value(trial) for trial in own if trial.state == "done"]))
-        if np.ptp(values) < _MIN_RANGE:
-            more += ["All values are the same, so there is nothing to explain."]
-        else:
-            explained = with_value([best], name)[0] if best is not None and k == 0 else None
-            fit = Fit(space, maximize, limits, goals.noise.get(name))
-            models[name], more = _learn(fit, own, explained, with_optima=goals.is_single)
+        explained = with_value([best], name)[0] if best is not None and k == 0 else None
+        noise, with_optima = goals.noise.get(name), goals.is_single
+        learned, more = _learn(space, own, explained, limits, maximize=maximize, noise=noise, with_optima=with_optima)
+        if learned is not None:
+            models[name] = learned
         notes += [note if goals.is_single else f"{name}: {note}" for note in more]
     return models, notes
 
 
-@dataclass(frozen=True)
-class Fit:
-    """How the model of one value is fitted; see `fit_model`."""
-
-    space: Space
-    maximize: bool
-    limits: Limits
-    noise: float | None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The arguments of the functions that fit models."""
-        return {"maximize": self.maximize, "limits": self.limits, "noise": self.noise}
-
-
-def _learn(fit: Fit, known: Sequence[Record], best: Record | None, *, with_optima: bool) -> tuple[Learned, list[str]]:
-    """What a model of the values says, and notes about the values that it uses."""
+def _learn(
+    space: Space,
+    known: Sequence[Record],
+    best: Record | None,
+    limits: Limits,
+    *,
+    maximize: bool,
+    noise: float | None,
+    with_optima: bool,
+) -> tuple[Learned | None, list[str]]:
+    """What a model of the values says, or None if they are all the same, and notes about the values that it uses."""
     done = [trial for trial in known if trial.state == "done"]
-    y, notes = _bound(np.array([_value(trial) for trial in done]))
-    y, more = _clipped(y, fit.maximize)
+    y, notes = _clip_huge(np.array([_value(trial) for trial in done]))
+    if np.ptp(y) < _MIN_RANGE:
+        return None, [*notes, "All values are the same, so there is nothing to explain."]
+    y, more = _clip_bad(y, maximize)
     notes += more
-    used = thin(-y if fit.maximize else y, fit.limits.condition)
+    used = thin(-y if maximize else y, limits.condition)
     if len(used) < len(done):
         notes.append(f"The model uses {len(used)} of {len(done)} values: the best ones, and a sample of the others.")
     trials, y = [done[i] for i in used], y[used]
-    gp = fit_model(fit.space, trials, y, **fit.options)
+    gp = fit_model(space, trials, y, maximize=maximize, limits=limits, noise=noise)
     effects = Effects(gp, gp.encoding.encode([trial.config for trial in trials]))
     learned = Learned(
         curves={name: effects.curve(name) for name in effects.encoding.names},
         interactions=tuple(interactions(effects)),
         shares=tuple(shares(effects)),
         best=None if best is None else _explain(effects, best),
-        trust=cross_validate(fit.space, trials, y, **fit.options),
-        optima=choice_optima(fit.space, known, **fit.options) if with_optima else (),
+        trust=cross_validate(space, trials, y, maximize=maximize, limits=limits, noise=noise),
+        optima=choice_optima(space, known, maximize=maximize, limits=limits, noise=noise) if with_optima else (),
     )
     return learned, notes
 
@@ -337,7 +331,7 @@ def _explain(effects: Effects, best: Record) -> Explanation:
     return Explanation(expectation, tuple(parts), predicted, _value(best))
 
 
-def _bound(y: Array) -> tuple[Array, list[str]]:
+def _clip_huge(y: Array) -> tuple[Array, list[str]]:
     """The values, with those that arithmetic cannot handle set to a bound, and a note if there are any."""
     beyond = int(np.sum(np.abs(y) > MAX_SIZE))
     if not beyond:
@@ -346,7 +340,7 @@ def _bound(y: Array) -> tuple[Array, list[str]]:
     return np.clip(y, -MAX_SIZE, MAX_SIZE), [note]
 
 
-def _clipped(y: Array, maximize: bool) -> tuple[Array, list[str]]:
+def _clip_bad(y: Array, maximize: bool) -> tuple[Array, list[str]]:
     """The values, with extremely bad ones set to a bound, and a note if there are any."""
     bound = clip_bound(y, maximize=maximize)
     clipped = clip(y, bound, maximize=maximize)

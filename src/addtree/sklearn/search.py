@@ -106,7 +106,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
         n_trials = int(min(self.n_trials, searched.space.n_configs))
         cv = None if isinstance(self.cv, Iterable) else _SameSplits(self.cv, is_classifier(self.estimator))
         self._failed: list[_Failed] = []
-        self._fits: tuple[Any, ...] = ()
+        self._fits: tuple[Any, ...] = ()  # The last arguments of `_format_results`; the second is the number of folds.
         results: dict[str, Any] = {}
         while trials := _ask_new(optimizer, min(self._batch_size(), n_trials - len(optimizer.trials))):
             candidates = [searched.params(trial.config) for trial in trials]
@@ -156,7 +156,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _format_results(
         self, candidate_params: list[dict[str, Any]], n_splits: int, out: list[Any], more_results: Any = None
     ) -> dict[str, Any]:
-        """The results, with the configurations of which every fit failed.
+        """The results, including the configurations whose fits all failed.
 
         BaseSearchCV takes a batch without any success for a misconfigured model, raises, and forgets it. Here a batch
         may be a single configuration. BaseSearchCV also warns about scores that are not finite, once per batch.
@@ -175,7 +175,7 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Failed:
-    """A configuration of which every fit failed.
+    """A configuration whose fits all failed.
 
     position  its position among all configurations
     params    the parameters of the estimator

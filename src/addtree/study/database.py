@@ -13,7 +13,7 @@ from typing import Any
 
 import optuna
 import sqlalchemy
-from optuna.distributions import BaseDistribution, CategoricalDistribution, json_to_distribution
+from optuna.distributions import CategoricalDistribution, json_to_distribution
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
@@ -27,6 +27,7 @@ _log = logging.getLogger(__name__)
 _BATCH_SIZE = 100
 
 _CACHE_SIZE = 1024  # Distributions that are remembered. Most studies have one for each parameter.
+_parse = functools.lru_cache(maxsize=_CACHE_SIZE)(json_to_distribution)  # trials share their distributions
 
 # What Optuna reads of the rows of a trial, apart from the parameters.
 _COLUMNS = (
@@ -83,7 +84,7 @@ class Database(RDBStorage):
         without_params: Any = SimpleNamespace(params=(), **{column: getattr(trial, column) for column in _COLUMNS})
         built = super()._build_frozen_trial_from_trial_model(without_params)
         params = sorted(trial.params, key=lambda param: param.param_id)
-        domains = {param.param_name: _parsed(param.distribution_json) for param in params}
+        domains = {param.param_name: _parse(param.distribution_json) for param in params}
         built.distributions = domains
         built.params = {p.param_name: domains[p.param_name].to_external_repr(p.param_value) for p in params}
         return built
@@ -100,12 +101,6 @@ def _without_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-@functools.lru_cache(maxsize=_CACHE_SIZE)
-def _parsed(text: str) -> BaseDistribution:
-    """The distribution that this text describes; trials share it."""
-    return json_to_distribution(text)
 
 
 def _check(trial: FrozenTrial) -> None:

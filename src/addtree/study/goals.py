@@ -92,9 +92,8 @@ def study_goals(study: optuna.Study, trials: Sequence[FrozenTrial]) -> Goals:
         return stored
     shown = dict.fromkeys(name for trial in trials for name in trial.constraints)
     known = study.metric_names
-    names = known or [f"objective {k}" for k in range(len(study.directions))]
-    if len(study.directions) == 1 and not known:
-        names = [VALUE]
+    n = len(study.directions)
+    names = known or ([VALUE] if n == 1 else [f"objective {k}" for k in range(n)])
     objectives = tuple(
         Objective(name, direction == StudyDirection.MAXIMIZE)
         for name, direction in zip(names, study.directions, strict=True)

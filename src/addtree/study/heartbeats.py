@@ -36,7 +36,7 @@ class HeartbeatSettings:
 
     @property
     def longest_gap(self) -> float:
-        """The largest number of seconds for which the time between two looks counts.
+        """The largest number of seconds that the time between two looks counts for.
 
         The storage may have been out of reach for longer, and then no worker could store a heartbeat.
         """
@@ -64,7 +64,7 @@ class Watch:
         self._last_look: float | None = None
 
     def silent(self, running: Sequence[FrozenTrial]) -> set[int]:
-        """Look at the running trials; returns the ids of those whose workers are dead."""
+        """Look at the running trials, and return the ids of those whose workers are dead."""
         now = self._clock()
         elapsed = 0.0 if self._last_look is None else min(now - self._last_look, self.settings.longest_gap)
         self._last_look = now

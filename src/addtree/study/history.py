@@ -14,15 +14,15 @@ from addtree.study.storage import storage_at
 from addtree.study.studies import find_study
 
 
-def read_tasks(goals: Goals, studies: Sequence[tuple[str, str]]) -> list[EarlierTask]:
-    """Read the earlier studies of a study with these goals, from the URLs of their storages and their names."""
+def read_earlier_tasks(goals: Goals, studies: Sequence[tuple[str, str]]) -> list[EarlierTask]:
+    """The earlier studies of a study with these goals, from the URLs of their storages and their names."""
     n = len(goals.objectives)
     if studies and n > 1:
         raise OptionError(f"--history {studies[0][1]} is for one objective, and there are {n}; leave it out")
-    return [_read_task(url, name) for url, name in studies]
+    return [_read_earlier_task(url, name) for url, name in studies]
 
 
-def _read_task(url: str, name: str) -> EarlierTask:
+def _read_earlier_task(url: str, name: str) -> EarlierTask:
     with storage_at(url, "read") as storage:
         study = find_study(storage, name)
         if len(study.directions) > 1:

@@ -86,7 +86,7 @@ class _Found(NamedTuple):
 
 
 class _Journal(JournalFileBackend):
-    """The file. Records are numbered by their order among the complete ones."""
+    """A journal file. Its records are numbered by their order among the complete ones."""
 
     def __init__(self, path: str) -> None:
         self._file_lock = JournalFileSymlinkLock(path)
@@ -172,7 +172,7 @@ def _held(lock: JournalFileSymlinkLock) -> Iterator[None]:
 
 
 class _Replay(JournalStorage):
-    """The state of the journal. A record of another process that makes no sense is left out."""
+    """A storage that replays a journal. A record of another process that makes no sense is left out."""
 
     _backend: _Journal
 
@@ -204,7 +204,7 @@ class _Replay(JournalStorage):
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """The record that these bytes are; None if they are not a valid one."""
+    """These bytes as a record; None if they are not a valid one."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

@@ -39,7 +39,7 @@ def untold(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 
 
 def tell_trial(study: optuna.Study, number: int, result: Result) -> None:
-    """Store the result of a suggested trial; a StudyError if it does not wait for one."""
+    """Store the result of a suggested trial, or raise a StudyError if it does not wait for one."""
     trial = _waiting(study, number, "tell")
     goals = study_goals(study, ())  # the constraints that were declared
     values = _read(goals, result)
@@ -56,7 +56,7 @@ def tell_trial(study: optuna.Study, number: int, result: Result) -> None:
 
 
 def add_trial(study: optuna.Study, config: Config, result: Result) -> None:
-    """Add a finished trial of a configuration from elsewhere; a ConfigError if the space does not hold it."""
+    """Add a finished trial of a configuration from elsewhere, or raise a ConfigError if the space does not hold it."""
     space = space_of(study)
     if space is None:
         raise StudyError(
@@ -90,7 +90,7 @@ def _read(goals: Goals, result: Result) -> dict[str, float] | None:
 
 
 def forget_trial(study: optuna.Study, number: int) -> None:
-    """Drop a suggested trial, so that it no longer counts; a StudyError if it does not wait for a value."""
+    """Drop a suggested trial, so that it does not count, or raise a StudyError if it does not wait for a value."""
     trial = _waiting(study, number, "forget")
     try:
         withdraw(study, trial._trial_id)
@@ -116,7 +116,7 @@ def _waiting(study: optuna.Study, number: int, verb: str) -> FrozenTrial:
 
 
 def _state_in_words(trial: FrozenTrial) -> str:
-    """Say in words why a trial does not wait for a value."""
+    """The reason why a trial does not wait for a value, as the end of a sentence."""
     if trial.state == TrialState.COMPLETE:
         return f"already has the value {', '.join(f'{value:.6g}' for value in trial.values)}"
     if trial.state == TrialState.WAITING:

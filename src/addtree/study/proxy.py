@@ -19,7 +19,7 @@ _N_THREADS = 15  # Requests that are answered at the same time; SQLAlchemy holds
 
 
 class _SharedReads(optuna.storages._CachedStorage):
-    """A database, one read of which answers all requests that arrived before it began.
+    """A database in which one read answers all requests that arrived before the read began.
 
     A read decodes every unfinished trial. If each of W workers had its own, the cost would grow with W².
     """

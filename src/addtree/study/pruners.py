@@ -25,7 +25,7 @@ def check_pruner(name: str | None) -> None:
 
 
 def set_pruner(study: optuna.Study, name: str | None) -> None:
-    """Give a study the pruner of this name and store the name; without one, the pruner that it had before."""
+    """Give a study the pruner of this name, and store the name; without a name, the study keeps its pruner."""
     if name is not None and study.user_attrs.get(_PRUNER) != name:
         study.set_user_attr(_PRUNER, name)
     stored = name or study.user_attrs.get(_PRUNER, "median")

@@ -31,7 +31,7 @@ _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
 _POSTGRES_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server may take
 _PROXY_TIMEOUT = 60  # seconds that connecting to a gRPC proxy may take; hundreds of workers may start at once
-_GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
+GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
 
 # What a driver needs to know. The encoding makes psycopg return text for a database whose encoding is SQL_ASCII.
 _CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
@@ -115,13 +115,14 @@ def _open_database(url: str, access: Access) -> RDBStorage:
 
 def _connect_to_proxy(url: str) -> GrpcStorageProxy:
     """Connect to a gRPC proxy, which stands in front of a database."""
+    not_a_proxy = StorageError(f"storage {hide_password(url)!r} is not the URL of a gRPC proxy; use grpc://HOST:PORT")
     try:
         parsed = urlsplit(url)
-        host, port = parsed.hostname, parsed.port or _GRPC_PORT
+        host, port = parsed.hostname, parsed.port or GRPC_PORT
     except ValueError:  # a port that is not a number
-        host, port, parsed = None, 0, urlsplit("")
+        raise not_a_proxy from None
     if not host or parsed.netloc.rpartition("@")[0] or parsed.path.strip("/") or parsed.query or parsed.fragment:
-        raise StorageError(f"storage {hide_password(url)!r} is not the URL of a gRPC proxy; use grpc://HOST:PORT")
+        raise not_a_proxy
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # Optuna's proxy is experimental
@@ -218,18 +219,18 @@ def comes_from_storage(error: BaseException) -> bool:
 
 def is_unavailable(error: BaseException) -> bool:
     """Whether an error means that a storage cannot be reached or written, which is not the objective's fault."""
-    return comes_from_storage(error) and (isinstance(error, _UNAVAILABLE) or _is_of_grpc(error))
+    return comes_from_storage(error) and (isinstance(error, _UNAVAILABLE) or _is_grpc_error(error))
 
 
-def _is_of_grpc(error: BaseException) -> bool:
-    """Whether an error is one of gRPC, which need not be installed."""
+def _is_grpc_error(error: BaseException) -> bool:
+    """Whether an error comes from gRPC, which need not be installed."""
     return type(error).__module__.startswith("grpc")
 
 
 def _storage_error(url: str, error: BaseException) -> StorageError:
     """An error that says which storage failed and why."""
     reason = hide_secrets(_first_line(error), url)
-    if not isinstance(error, _UNAVAILABLE) and not _is_of_grpc(error):  # anything else means damaged data
+    if not isinstance(error, _UNAVAILABLE) and not _is_grpc_error(error):  # anything else means damaged data
         reason = f"its content cannot be read ({type(error).__name__}: {reason}); restore it from a copy"
     remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in reason), "")
     return StorageError(f"storage {hide_password(url)}: {reason}{remedy}")
@@ -239,7 +240,7 @@ def _first_line(error: BaseException) -> str:
     """The first line of an error's message; the database's own message, if there is one."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    if _is_of_grpc(error) and hasattr(error, "details"):
+    if _is_grpc_error(error) and hasattr(error, "details"):
         error = ConnectionError(error.details())
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

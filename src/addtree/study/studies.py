@@ -41,10 +41,14 @@ _DEFINE_BY_RUN = "define-by-run"  # stands for the space of a study whose object
 
 def check_study(name: str, space: Space | None, *, seed: int | None, goals: Goals) -> None:
     """Raise an OptionError or a SpaceError if an argument of `open_study` cannot be stored."""
-    _check_seed(seed)
-    for std in goals.noise.values():
+    if seed is not None and not _is_seed(seed):
+        raise OptionError(f"seed={seed!r} must be an integer of zero or more")
+    noise = dict(goals.noise)
+    for std in noise.values():
         Specification(noise=std)  # raises if the noise is impossible
-    _check_noise_of_objectives(goals)
+    for constraint in goals.constraints:
+        if constraint.name in noise:  # the sampler always learns it
+            raise OptionError(f"noise={noise!r}: {constraint.name!r} is a constraint, whose noise is learned")
     for stored in (name, *goals.names, *(space.variables if space is not None else ())):
         _check_text(stored)
     _space_text(space)
@@ -86,7 +90,6 @@ def open_study(
     if is_new:
         study.set_user_attr(_SPACE, _space_text(space))
         study.set_user_attr(_SEED, checked_seed(seed))
-        attrs = study.user_attrs
     _check_same_space(study, space)
     if seed is not None and not _is_seed(attrs.get(_SEED, seed)):
         study.set_user_attr(_SEED, seed)  # repairs a study that cannot continue otherwise
@@ -103,11 +106,13 @@ def open_study(
 
 def _set_sampler(study: optuna.Study, seed: int | None, initial: Sequence[Config]) -> None:
     """Give a study the sampler that its attributes describe."""
+    goals = goals_of(study)
+    names = [objective.name for objective in goals.objectives]
     study.sampler = AddTreeSampler(
         space_of(study),  # Equal spaces may differ in order; the study keeps the order that it was created with.
         seed=seed,
-        noise=_sampler_noise(study),
-        reference_point=_sampler_reference(study),
+        noise={k: goals.noise[name] for k, name in enumerate(names) if name in goals.noise},
+        reference_point=None if goals.reference is None else [goals.reference[name] for name in names],
         initial=initial,
         cost_aware=_is_cost_aware(study),
     )
@@ -170,7 +175,14 @@ def space_of(study: optuna.Study) -> Space | None:
 
 def goals_of(study: optuna.Study) -> Goals:
     """The objectives and constraints of a study, with the noise and the reference point that were declared."""
-    goals = _with_stored_reference(study, study_goals(study, study.get_trials(deepcopy=False)))
+    goals = study_goals(study, study.get_trials(deepcopy=False))
+    try:
+        goals = goals.with_reference(study.user_attrs.get(_REFERENCE))
+    except OptionError as error:
+        raise StudyError(
+            f"study {study.study_name!r} has a bad stored reference point: {error}; "
+            "give it another one: `run` or `suggest --space FILE` with `reference_point` in the file"
+        ) from None
     noise = study.user_attrs.get(_NOISE)
     if noise is None:
         return goals
@@ -185,46 +197,6 @@ def goals_of(study: optuna.Study) -> Goals:
             "give it another one: `run` or `suggest --space FILE` with --noise SD"
         ) from None
     return replace(goals, noise=declared)
-
-
-def _with_stored_reference(study: optuna.Study, goals: Goals) -> Goals:
-    """The goals of a study with the reference point that was declared."""
-    try:
-        return goals.with_reference(study.user_attrs.get(_REFERENCE))
-    except OptionError as error:
-        raise StudyError(
-            f"study {study.study_name!r} has a bad stored reference point: {error}; "
-            "give it another one: `run` or `suggest --space FILE` with `reference_point` in the file"
-        ) from None
-
-
-def _sampler_reference(study: optuna.Study) -> list[float] | None:
-    """The declared reference point of a study in the order of its objectives."""
-    if study.user_attrs.get(_REFERENCE) is None:
-        return None
-    goals = _with_stored_reference(study, study_goals(study, ()))
-    return [goals.reference[o.name] for o in goals.objectives] if goals.reference is not None else None
-
-
-def _sampler_noise(study: optuna.Study) -> dict[int, float] | None:
-    """The declared noise of a study by the numbers of its objectives."""
-    if _NOISE not in study.user_attrs:
-        return None
-    goals = goals_of(study)
-    return {k: goals.noise[o.name] for k, o in enumerate(goals.objectives) if o.name in goals.noise}
-
-
-def _check_noise_of_objectives(goals: Goals) -> None:
-    """Raise an OptionError if the noise of a constraint is declared, which the sampler always learns."""
-    bounded = [constraint.name for constraint in goals.constraints if constraint.name in goals.noise]
-    if bounded:
-        raise OptionError(f"noise={dict(goals.noise)!r}: {bounded[0]!r} is a constraint, whose noise is learned")
-
-
-def _check_seed(seed: int | None) -> None:
-    """Raise an OptionError if a seed is not an integer of zero or more."""
-    if seed is not None and not _is_seed(seed):
-        raise OptionError(f"seed={seed!r} must be an integer of zero or more")
 
 
 def _is_seed(seed: Any) -> bool:
@@ -317,7 +289,7 @@ class Progress:
 
 
 def progress(study: optuna.Study) -> Progress:
-    """Count the trials of a study, which are read once."""
+    """Read the trials of a study once, and count them."""
     return progress_of(study.get_trials(deepcopy=False), study.directions)
 
 
@@ -340,6 +312,6 @@ def progress_of(trials: Sequence[FrozenTrial], directions: Sequence[StudyDirecti
 def _best(trials: Sequence[FrozenTrial], direction: StudyDirection) -> FrozenTrial | None:
     """The best complete trial with a finite value; None if no trial is complete, or none is feasible."""
     sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
-    candidates = [(sign * t.value, t) for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    allowed = ((v, t) for v, t in candidates if math.isfinite(v) and is_feasible(t))
-    return min(allowed, key=lambda each: each[0], default=(0.0, None))[1]
+    feasible = [t for t in trials if t.state == TrialState.COMPLETE and t.values and is_feasible(t)]
+    finite = [t for t in feasible if math.isfinite(t.values[0])]
+    return min(finite, key=lambda t: sign * t.values[0], default=None)

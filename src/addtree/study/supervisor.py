@@ -20,7 +20,7 @@ from addtree.errors import AddTreeError, NoSuccessError, OptionError, StudyError
 from addtree.run.goals import Goals
 from addtree.run.history import EarlierTask
 from addtree.study.goals import with_options
-from addtree.study.history import learn_from, read_tasks
+from addtree.study.history import learn_from, read_earlier_tasks
 from addtree.study.pruners import check_pruner, set_pruner
 from addtree.study.storage import storage_at
 from addtree.study.studies import Progress, check_study, open_study, progress, progress_of
@@ -61,7 +61,7 @@ class Job:
 
 
 def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: None) -> Progress:
-    """Run a study until it has its total number of trials; returns its progress at the end.
+    """Run a study until it has its total number of trials, and return its progress at the end.
 
     A KeyboardInterrupt leaves the study in a state from which the same job continues. Raises NoSuccessError if no trial
     succeeded.
@@ -77,7 +77,7 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
             "write objective(trial) define-by-run, or leave it out"
         )
     _warn_of_unread(job, task)
-    goals, history = _checked(job, task)  # what is wrong must not create a storage
+    goals, history = _read_goals_and_history(job, task)  # what is wrong must not create a storage
     with storage_at(job.storage) as storage, interrupt_on(signal.SIGINT, signal.SIGTERM) as interrupt:
         study = _open(storage, job, task, goals, history)
         release_abandoned(study)
@@ -102,13 +102,13 @@ def _warn_of_unread(job: Job, task: Task) -> None:
     warn_of_unread(job.file, [name for name in task.unread if not given.get(name)])
 
 
-def _checked(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
+def _read_goals_and_history(job: Job, task: Task) -> tuple[Goals, list[EarlierTask]]:
     """The goals and the earlier studies of a job, or an error that says what is wrong with the job."""
     goals = with_options(task.goals, maximize=job.maximize, noise=job.noise)
     check_study(job.study, task.space, seed=job.seed, goals=goals)
     if (job.storage, job.study) in job.history:
         raise OptionError(f"--history {job.study} is the study itself, which knows its trials; name an earlier one")
-    return goals, read_tasks(goals, job.history)
+    return goals, read_earlier_tasks(goals, job.history)
 
 
 def _open(storage: BaseStorage, job: Job, task: Task, goals: Goals, history: Sequence[EarlierTask]) -> optuna.Study:
@@ -221,7 +221,7 @@ def _worker_main(job: Job, timeout: float | None, errors: SimpleQueue[AddTreeErr
     try:
         with storage_at(job.storage) as storage, interrupt_on(signal.SIGTERM) as interrupt:
             task = load_task(job.file)
-            study = _open(storage, job, task, *_checked(job, task))
+            study = _open(storage, job, task, *_read_goals_and_history(job, task))
             work(study, task, total=job.trials, deadline=deadline, should_stop=should_stop, interrupt=interrupt)
     except KeyboardInterrupt:
         pass

@@ -167,7 +167,7 @@ def warn_of_unread(path: Path, names: Sequence[str]) -> None:
 
 
 def _declared(path: Path, module: ModuleType, space: Space | None, unread: Collection[str]) -> dict[str, Any]:
-    """What a file declares beside its space and its objective, by the names of the fields of `Task`."""
+    """What a file declares besides its space and its objective, by the names of the fields of `Task`."""
     return {
         "initial": _initial(path, module, space),
         "goals": _goals(path, module),
@@ -241,7 +241,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def suggest_config(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """Ask an Optuna trial for a configuration of a space: the active parameters only, what a value opens after it."""
+    """Ask an Optuna trial for the active parameters of a configuration, each after the value that opens it."""
     config: dict[str, Any] = {}
     for name, domain in space.children.items():
         config[name] = suggest_parameter(trial, name, domain)

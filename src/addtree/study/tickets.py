@@ -99,12 +99,7 @@ def any_claimed(study: optuna.Study) -> bool:
 
     Trials without an owner do not count: a person asked for them, and may never tell their values.
     """
-    return any(map(_is_claimed, study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))))
-
-
-def _is_claimed(trial: FrozenTrial) -> bool:
-    """Whether a trial is running in a worker."""
-    return trial.state == TrialState.RUNNING and has_owner(trial)
+    return any(map(has_owner, study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))))
 
 
 # ---------------------------------------------------------------------- releasing
@@ -133,7 +128,7 @@ def release(study: optuna.Study, trial: FrozenTrial) -> bool:
 
 
 def release_abandoned(study: optuna.Study, watch: Watch | None = None) -> int:
-    """Release the running trials whose workers are dead; returns how many this call released.
+    """Release the running trials whose workers are dead, and return how many this call released.
 
     A worker on this machine is dead if its process has ended. A worker elsewhere is dead if `watch` sees no heartbeat
     of it any more; without a watch, it counts as alive.
@@ -142,9 +137,10 @@ def release_abandoned(study: optuna.Study, watch: Watch | None = None) -> int:
 
 
 def _release_abandoned_of(study: optuna.Study, trials: list[FrozenTrial], watch: Watch | None) -> int:
-    claimed = [trial for trial in trials if _is_claimed(trial)]
-    silent = watch.silent(claimed) if watch is not None else set()
-    return sum(release(study, trial) for trial in claimed if trial._trial_id in silent or _owner_is_dead(trial))
+    running = [trial for trial in trials if trial.state == TrialState.RUNNING]
+    claimed = [(trial, owner) for trial in running if (owner := _owner_of(trial)) is not None]
+    silent = watch.silent([trial for trial, _ in claimed]) if watch is not None else set()
+    return sum(release(study, trial) for trial, owner in claimed if trial._trial_id in silent or owner.is_dead())
 
 
 def withdraw(study: optuna.Study, trial_id: int) -> None:
@@ -211,11 +207,6 @@ def live_owner(trial: FrozenTrial) -> Owner | None:
 def has_owner(trial: FrozenTrial) -> bool:
     """Whether a worker has claimed a trial."""
     return _owner_of(trial) is not None
-
-
-def _owner_is_dead(trial: FrozenTrial) -> bool:
-    owner = _owner_of(trial)
-    return owner is not None and owner.is_dead()
 
 
 def _owner_of(trial: FrozenTrial) -> Owner | None:

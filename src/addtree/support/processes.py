@@ -48,7 +48,7 @@ def end_with_parent() -> None:
 
 @contextmanager
 def worker_pool(processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes for measurements, with one BLAS thread each whatever the user has set; none outlives this one.
+    """Worker processes for measurements: one BLAS thread each, whatever the user has set; none outlives this process.
 
     They are spawned and not forked, because libraries with threads of their own do not survive a fork. At the end of
     the block, work that has not begun is dropped, and work that has begun is waited for.

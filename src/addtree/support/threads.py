@@ -68,7 +68,7 @@ def find_libraries() -> list[BlasLibrary]:
 
 
 def control_of(loaded: ctypes.CDLL) -> BlasLibrary | None:
-    """The control of the BLAS library that a loaded file is or depends on; None if there is none that is known."""
+    """The control of the BLAS library that a loaded file is or depends on; None if the library is not a known one."""
     for prefix, suffix in _OPENBLAS_NAMES:
         names = [f"{prefix}openblas_{name}{suffix}" for name in ("get_num_threads", "set_num_threads", "get_parallel")]
         if all(hasattr(loaded, name) for name in names):

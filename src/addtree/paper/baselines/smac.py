@@ -80,7 +80,7 @@ class Smac:
 
 
 def _clipped(config: Mapping[str, Any], bounds: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """The configuration with numbers inside of their bounds, which ConfigSpace rounds."""
+    """The configuration with its numbers inside their bounds, which ConfigSpace rounds."""
     return {
         name: min(max(value, bounds[name][0]), bounds[name][1]) if name in bounds else value
         for name, value in config.items()
