@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from addtree._types import Array, Mask
 from addtree.errors import SpaceError
-from addtree.space.decoding import decode_column, decode_list
+from addtree.space.decoding import DecodedRows
 from addtree.space.rules import AnyRule
 
 if TYPE_CHECKING:
@@ -63,57 +63,6 @@ class FeasibilitySettings:
     gate_weight: float = 0.2
 
 
-class _DecodedRows:
-    """Rows as rules read them; each column is decoded once."""
-
-    def __init__(self, encoding: Encoding, X: Array) -> None:
-        self._encoding, self._X = encoding, X
-        self._values: dict[str, Array] = {}
-        self._active: dict[str, Mask | None] = {}
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return len(self._X)
-
-    def values(self, name: str) -> Array:
-        """The values of a parameter: numbers, or positions of labels."""
-        if name not in self._values:
-            column = self._encoding.index.get(name)
-            codes = np.zeros(self.n) if column is None else self._X[:, column]  # A constant has no column.
-            self._values[name] = decode_column(self._encoding.variables[name], codes)
-        return self._values[name]
-
-    def active(self, name: str) -> Mask | None:
-        """Where a parameter is active; None if it is active everywhere."""
-        if name not in self._active:
-            encoding, column = self._encoding, self._encoding.index.get(name)
-            if encoding.space.conditions[name] == ((),):
-                self._active[name] = None
-            elif column is not None:
-                self._active[name] = ~np.isnan(self._X[:, column])
-            else:
-                holders = [i for i, node in enumerate(encoding.space.nodes) if name in node.constants]
-                self._active[name] = np.any([encoding.inside(self._X, i) for i in holders], axis=0)
-        return self._active[name]
-
-    def config(self, i: int) -> dict[str, Any]:
-        """The configuration of one row."""
-        return self._configs[i]
-
-    @cached_property
-    def _configs(self) -> list[dict[str, Any]]:
-        """The configurations of all rows, decoded column by column, because that is much faster."""
-        found: list[dict[str, Any]] = [{} for _ in range(self.n)]
-        for name, domain in self._encoding.variables.items():
-            column, active = self._encoding.index.get(name), self.active(name)
-            rows = np.arange(self.n) if active is None else np.flatnonzero(active)
-            codes = np.zeros(len(rows)) if column is None else self._X[rows, column]
-            for i, value in zip(rows.tolist(), decode_list(domain, codes), strict=True):
-                found[i][name] = value
-        return found
-
-
 class Feasibility:
     """The rules of a space, as a filter of rows and as a sampler of valid ones. Without rules, every row is valid."""
 
@@ -144,7 +93,7 @@ class Feasibility:
 
     def valid(self, X: Array) -> Mask:
         """Which rows satisfy all rules (n)."""
-        rows, valid = _DecodedRows(self._encoding, X), np.ones(len(X), dtype=bool)
+        rows, valid = DecodedRows(self._encoding, X), np.ones(len(X), dtype=bool)
         for rule, node in self.rules:
             holds = rule.holds_rows(rows)
             valid &= holds | ~self._encoding.inside(X, node) if node else holds
@@ -156,7 +105,7 @@ class Feasibility:
 
     def distances(self, X: Array) -> Array:
         """How far rows are from satisfying each rule (n x R); zero where they do."""
-        rows = _DecodedRows(self._encoding, X)
+        rows = DecodedRows(self._encoding, X)
         far = [rule.distances(rows) * self._encoding.inside(X, node) for rule, node in self.rules]
         return np.asarray(np.array(far).reshape(len(self.rules), len(X)).T)
 
