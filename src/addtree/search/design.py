@@ -95,7 +95,7 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
     """n rows: options dealt by their share, numbers in a Latin hypercube per parameter."""
     X = np.full((n, encoding.n_columns), np.nan)
     needed = np.array(rows_needed(encoding), dtype=float)
-    for i, rows in encoding.walk_rows(X, 0, np.arange(n)):
+    for i, rows in encoding.walk_rows(X):
         for j in encoding.node_columns[i]:
             strata = rng.permutation(len(rows))
             if encoding.is_numeric[j]:

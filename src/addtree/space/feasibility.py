@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from addtree.space.encoding import Encoding
 
 _DIFFERENCE = 1e-4  # Half the difference of codes from which a normal is computed; a step if there are few values.
-_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no valid one was found.
 _MAX_CONFLICTS = 32  # The smallest set of conflicting rules is looked for among at most this many.
 
 
@@ -196,7 +195,7 @@ class Feasibility:
             rest = drawn[~valid][: settings.pool]
             changed, good = self.change(rest, rng, rounds=settings.long_rounds, enough=len(rest) // 2)
             found = np.concatenate([found, changed[good]])
-        if not len(found) and self._encoding.space.n_configs <= _ENUMERABLE:
+        if not len(found) and self._encoding.is_enumerable:
             found = self._encoding.enumerate()[: settings.pool]
         if not len(found):
             raise self._conflict()

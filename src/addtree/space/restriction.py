@@ -23,7 +23,6 @@ from addtree.space.rules import AnyRule
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
 _DRAWS = 64  # Random rows among which a row that satisfies all rules is looked for.
-_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no such row was found.
 _REPAIRS = 3  # Times that rows which violate rules are changed and made to agree again.
 _ROUNDS = 12  # Rounds of changes each time.
 
@@ -146,7 +145,7 @@ class Restriction:
     def in_allowed_branch(self, X: Array) -> Mask:
         """Which rows have only allowed options and cells."""
         inside = np.ones(len(X), dtype=bool)
-        for i, rows in self.encoding.walk_rows(X, 0, np.arange(len(X))):
+        for i, rows in self.encoding.walk_rows(X):
             for name, _ in self.encoding.space.nodes[i].branches:
                 j = self.encoding.index[name]
                 inside[rows] &= np.isin(_cells_of(self.encoding, j, X[rows, j]), self.cells[i, j])
@@ -183,7 +182,7 @@ class Restriction:
             encoding.space.validate(self._with_values(encoding.decode(self.row)))
             return self.row
         found = encoding.feasibility.filter(self.conform(encoding.sample(_DRAWS, rng), rng))
-        if not len(found) and encoding.space.n_configs <= _ENUMERABLE:
+        if not len(found) and encoding.is_enumerable:
             found = encoding.enumerate()
             found = found[self.agrees(found)]
         if not len(found):
@@ -199,7 +198,7 @@ class Restriction:
         """The same rows, made to agree, whatever the rules."""
         X, encoding = X.copy(), self.encoding
         active = np.zeros(X.shape, dtype=bool)
-        for i, rows in encoding.walk_rows(X, 0, np.arange(len(X))):
+        for i, rows in encoding.walk_rows(X):
             for j in (*encoding.node_columns[i], *(j for j, _ in encoding.node_choices[i])):
                 X[rows, j] = self.adjust(i, j, X[rows, j], rng)
                 active[rows, j] = True
