@@ -170,7 +170,7 @@ def _condition(encoding: Encoding, column: int, code: float) -> tuple[int, float
         return column, code, code
     cells = encoding.cells[column]
     cell = int(cells.of_codes(code))
-    return column, *cells.codes_of(cell, cell)
+    return column, *cells.code_range(cell, cell)
 
 
 def _condition_label(encoding: Encoding, column: int, code: float) -> str:

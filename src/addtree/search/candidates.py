@@ -118,7 +118,7 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
     location = [j for j, _, _ in encoding.gates[node]]
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
-    rows = encoding.feasibility.candidates(rows, rng, keep=location, rounds=_ROUNDS)
+    rows = encoding.feasibility.make_valid(rows, rng, keep=location, rounds=_ROUNDS)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
@@ -170,7 +170,7 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
     if encoding.cells:
         X = encoding.repair(X, rng)  # a number that kept its value may open something else
         X = np.concatenate([X, _across_cells(observed, best, settings, rng)])
-    return encoding.feasibility.candidates(X, rng)
+    return encoding.feasibility.make_valid(X, rng)
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:

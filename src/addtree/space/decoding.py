@@ -79,7 +79,7 @@ def decode_column(domain: Any, codes: Array) -> Array:
         return codes if domain.grid is None else domain.grid.positions(codes)
     if isinstance(domain, Integer) and domain.grid is not None:
         return domain.low + float(domain.step or 1) * _in_cells(domain, domain.grid.positions(codes), codes)
-    if domain.grid is None and not domain.is_constant:
+    if isinstance(domain, Real) and domain._is_continuous:
         return _in_cells(domain, _real(domain, codes), codes)
     distinct, where = np.unique(codes, return_inverse=True)
     values = [math.nan if math.isnan(code) else domain._decode(code) for code in distinct.tolist()]

@@ -39,9 +39,9 @@ class FeasibilitySettings:
     rejected      random rows that a sample may draw and reject, at most
     proposals     changes of each row that are compared in a round
     rounds        rounds of changes to a row of the design
-    short_rounds  rounds of changes to a candidate
+    short_rounds  rounds of changes to a candidate of a search
     long_rounds   rounds of changes in the search for the first valid rows
-    changed       candidates that are changed, at most
+    changed       rows that `make_valid` changes, at most
     walk          steps of a random walk among valid rows
     widths        standard deviations of small changes, in units of the unit interval
     all_share     share of changes that concern all parameters that a rule mentions
@@ -157,7 +157,7 @@ class Feasibility:
             X[rows] = encoding.repair(X[rows], rng)
         return X
 
-    def candidates(
+    def make_valid(
         self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = (), rounds: int | None = None
     ) -> Array:
         """The valid rows, and some of the others with changes that make them valid; `keep` and `rounds` as above."""

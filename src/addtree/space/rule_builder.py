@@ -31,8 +31,8 @@ from addtree.space.rule_expressions import (
     Membership,
     Negative,
     Not,
-    Number,
     NumberExpression,
+    NumericParameter,
     Same,
     Truth,
     apply,
@@ -188,7 +188,7 @@ class Builder:
             case _Literal(value=value) if is_number(value):
                 return self._constant(value)
             case Variable(labels=None):
-                return Number(operand.name, operand.whole)
+                return NumericParameter(operand.name, operand.whole)
             case Variable(labels=labels) if all(map(is_number, labels or ())):
                 return self._lookup(operand, tuple(labels or ()))
         self._refuse(f"{_described(operand)} is not a number")
