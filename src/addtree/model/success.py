@@ -34,7 +34,6 @@ from addtree.model.gp import Likelihood, Posterior
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.priors import GroupPrior, LogPrior, log_prior
-from addtree.model.terms import KINDS
 from addtree.model.thinning import in_steps
 
 _log = logging.getLogger("addtree")
@@ -163,9 +162,8 @@ class SuccessObjective:
         self._gram, self._outcomes, self._settings = gram, outcomes, settings
         self._likelihood, self._sites = Likelihood(gram), no_sites(len(outcomes))
         T, S = len(kernel.terms), kernel.n_scales
-        members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
-        members |= {"lengthscale": np.arange(T, T + S), "mean": np.array([T + S])}
-        self.prior = LogPrior(settings.priors, members, T + S + 1)
+        groups = [*(term.kind for term in kernel.terms), *["lengthscale"] * S, "mean"]
+        self.prior = LogPrior(settings.priors, groups)
         self.bounds = [_AMPLITUDE_BOUNDS] * T + [_SCALE_BOUNDS] * S + [_MEAN_BOUNDS]
 
     @property

@@ -33,7 +33,6 @@ from addtree.space.forms import opened_spaces
 from addtree.space.tree import Node, Tree
 
 Kind = Literal["main", "trend", "offset", "interaction", "path"]
-KINDS: tuple[Kind, ...] = ("main", "trend", "offset", "interaction", "path")
 Gate = tuple[tuple[int, float, float], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")

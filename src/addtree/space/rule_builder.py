@@ -20,7 +20,6 @@ from addtree.space.forms import did_you_mean
 from addtree.space.labels import Scalar, label_key
 from addtree.space.parameters import Integer
 from addtree.space.rule_expressions import (
-    EXACT,
     MAX_EXPONENT,
     Arithmetic,
     Comparison,
@@ -37,7 +36,7 @@ from addtree.space.rule_expressions import (
     Truth,
     apply,
 )
-from addtree.support.numbers import is_number
+from addtree.support.numbers import MAX_EXACT, is_number
 
 _MAX_DEPTH = 100  # Levels of a rule's tree; every sum or product of two terms is one.
 _LISTED = 12  # Labels that an error message lists.
@@ -144,7 +143,7 @@ class Builder:
             self._refuse(f"parameter {rule_syntax.shorten(name)} is unknown; {did_you_mean(name, self._domains)}")
         self.names[name] = None
         domain = self._domains[name]
-        if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > EXACT:
+        if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > MAX_EXACT:
             self.is_exact = False
         return Variable.from_domain(name, domain)
 
@@ -207,12 +206,12 @@ class Builder:
         self._refuse(f"{_described(operand)} is not a condition; compare it with something")
 
     def _constant(self, value: Any) -> Constant:
-        if isinstance(value, int) and abs(value) > EXACT:
+        if isinstance(value, int) and abs(value) > MAX_EXACT:
             self.is_exact = False
         return Constant(value)
 
     def _lookup(self, variable: Variable, numbers: tuple[Any, ...]) -> Lookup:
-        if any(isinstance(number, int) and abs(number) > EXACT for number in numbers):
+        if any(isinstance(number, int) and abs(number) > MAX_EXACT for number in numbers):
             self.is_exact = False
         return Lookup(variable.name, variable.labels or (), numbers)
 

@@ -26,10 +26,10 @@ import numpy as np
 
 from addtree._types import Array, Config, Mask
 from addtree.space.labels import label_key
+from addtree.support.numbers import MAX_EXACT
 
 Numeral: TypeAlias = int | float
 
-EXACT = 2**53  # Integers up to this size are exact as floats.
 MAX_EXPONENT = 1024  # `**` with an integer exponent beyond this has no value.
 _MAX_BITS = 8192  # An integer of more bits than this is not computed.
 LEAST_DISTANCE = 0.05  # The distance of a row that violates a condition by almost nothing.
@@ -213,7 +213,7 @@ class Arithmetic(NumberExpression):
         else:
             result = OPERATIONS[self.symbol](x, y)
         if self.whole:
-            columns.doubtful |= ~(np.abs(result) < EXACT) & ~undefined
+            columns.doubtful |= ~(np.abs(result) < MAX_EXACT) & ~undefined
         return result, undefined | ~np.isfinite(result)
 
     def _by_element(self, x: Array, y: Array, undefined: Mask) -> Array:
