@@ -60,26 +60,13 @@ def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
     return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
 
 
-def _compress(y: Array, cap: float, width: float, most: float) -> Array:
-    """y up to the cap; an excess e over it counts as width · log(1 + e / width), which keeps the order."""
-    return np.asarray(np.minimum(y, cap) + width * np.log1p(_excess(y, cap, width, most)))
-
-
-def _excess(y: Array, cap: float, width: float, most: float) -> Array:
-    """By how many widths y is above the cap, at most `most`."""
-    with np.errstate(over="ignore"):  # 1e300 is too many widths of 1e-300 for a float
-        return np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, most)  # halves: see `standardise`
-
-
-def _expand(y: Array, cap: float, width: float, most: float) -> Array:
-    """The inverse of `_compress`, as far as there is one."""
-    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(most))
-    return np.asarray(np.minimum(y, cap) + width * np.expm1(excess))
-
-
 @dataclass(frozen=True)
 class Transform:
-    """The transform of one set of observations. Values above `cap` are compressed."""
+    """The transform of one set of observations. Values above `cap` are compressed.
+
+    Differences are computed of halves. Halving changes nothing else, and the difference of 1e308 and -1e308 is
+    representable only for their halves.
+    """
 
     centre: float
     scale: float
@@ -94,18 +81,19 @@ class Transform:
 
         With settings, extreme values are compressed first.
         """
-        cap, width, most = np.inf, 1.0, _MAX_EXCESS
+        transform = cls(0.0, 1.0, np.inf, 1.0)
         if settings is not None and len(y):
             worst = np.sort(y)[-_MAX_WORST:]
             middle, least = 2.0 * float(np.median(0.5 * worst)), float(np.min(y))
             if _LEAST_SCALE < (usual := max(middle - least, settings.least_spread)) < np.inf:
-                cap, width, most = middle + settings.cap * usual, settings.width * usual, settings.max_excess
-            y = _compress(y, cap, width, most)
+                cap, width = middle + settings.cap * usual, settings.width * usual
+                transform = replace(transform, cap=cap, width=width, max_excess=settings.max_excess)
+            y = transform._compress(y)
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # the squares of 1e300 and 1e-300 are not representable
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
         scale = max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE)
-        return cls(centre * unit, scale, cap, width, max_excess=most)
+        return replace(transform, centre=centre * unit, scale=scale)
 
     def with_power(self, power: float) -> Transform:
         """The same with another λ."""
@@ -113,14 +101,12 @@ class Transform:
 
     def standardise(self, y: Array) -> Array:
         """y to s."""
-        # Halving changes nothing else, and the difference of 1e308 and -1e308 is representable only for their halves.
-        compressed = _compress(y, self.cap, self.width, self.max_excess)
-        return np.asarray((0.5 * compressed - 0.5 * self.centre) / (0.5 * self.scale))
+        return np.asarray((0.5 * self._compress(y) - 0.5 * self.centre) / (0.5 * self.scale))
 
     def variance(self, y: Array, std: Array) -> Array:
         """The variances of z from small standard errors of y: (dz/dy std)²."""
-        s, excess = self.standardise(y), _excess(y, self.cap, self.width, self.max_excess)
-        slope = np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess)
+        s = self.standardise(y)
+        slope = np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + self._excess(y))
         with np.errstate(over="ignore"):
             return np.asarray(np.minimum(slope * (std / self.scale), _FARTHEST) ** 2)
 
@@ -144,7 +130,18 @@ class Transform:
                 down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
             s = np.where(z >= 0, up, -down)
         with np.errstate(over="ignore"):
-            return _expand(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width, self.max_excess)
+            y = 2.0 * (0.5 * self.centre + 0.5 * self.scale * s)
+            excess = np.clip((0.5 * y - 0.5 * self.cap) / (0.5 * self.width), 0.0, np.log1p(self.max_excess))
+            return np.asarray(np.minimum(y, self.cap) + self.width * np.expm1(excess))
+
+    def _compress(self, y: Array) -> Array:
+        """y up to the cap; an excess of e widths over it counts as log(1 + e) widths, which keeps the order."""
+        return np.asarray(np.minimum(y, self.cap) + self.width * np.log1p(self._excess(y)))
+
+    def _excess(self, y: Array) -> Array:
+        """By how many widths y is above the cap, at most `max_excess`."""
+        with np.errstate(over="ignore"):  # 1e300 is too many widths of 1e-300 for a float
+            return np.clip((0.5 * y - 0.5 * self.cap) / (0.5 * self.width), 0.0, self.max_excess)
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:
