@@ -262,9 +262,9 @@ class SuccessModel:
         model, good = cls(theta, len(X), mean, posterior), X[kept][succeeded[kept]]
         return replace(model, usual=float(np.mean(model.probability(good)))) if len(good) else model
 
-    def expect(self, X: Array) -> SuccessModel:
+    def with_pending(self, X: Array) -> SuccessModel:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        return replace(self, posterior=self.posterior.expect(X))
+        return replace(self, posterior=self.posterior.with_pending(X))
 
     def probability(self, X: Array) -> Array:
         """The probability of success at rows X: E[Φ(b + g)] = Φ((b + m) / √(1 + v)) for g ~ N(m, v)."""

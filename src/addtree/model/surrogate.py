@@ -113,12 +113,12 @@ class Surrogate:
         """The same θ with all observations of a run, of which the first `n_fitted` are known."""
         return self.condition(data[self.n_fitted :]) if len(data) > self.n_fitted else self
 
-    def expect(self, X: Array) -> Surrogate:
+    def with_pending(self, X: Array) -> Surrogate:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        return replace(self, posterior=self.posterior.expect(X))
+        return replace(self, posterior=self.posterior.with_pending(X))
 
-    def give_up(self, X: Array) -> Surrogate:
-        """The same with rows X that fail, each at its present mean, or at the median of the values if that is worse."""
+    def with_failures(self, X: Array) -> Surrogate:
+        """The same with rows X that failed, each at its present mean, or at the median if that is worse."""
         rows = self.kernel.rows(X)
         z = np.maximum(self.posterior.predict(rows)[0], np.median(self.posterior.z))
         return replace(self, posterior=self.posterior.condition(rows, z))

@@ -190,7 +190,7 @@ class Suggester:
         models, failed = models.conditioned(data, known.pending), None
         if success is not None:
             failed = known.log.failed_rows()
-            models = models.give_up(len(self.goals.objectives), self.policy.avoidance.systematic(success, failed))
+            models = models.with_failures(len(self.goals.objectives), self.policy.avoidance.systematic(success, failed))
         if self.cost_aware:
             fitted = replace(fitted, cost=fit_cost(self.learning.success_kernel, *known.log.costs(), last=fitted.cost))
         idle = known.idle(self.policy)
@@ -256,7 +256,7 @@ class Suggester:
         observed = Observed(self.encoding, nothing, np.empty(0), known.taken, restriction)
         rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)
         search, tolerance = self.policy.joint, self.policy.tolerance
-        criterion = self.policy.avoidance.criterion(success.expect(known.pending))
+        criterion = self.policy.avoidance.criterion(success.with_pending(known.pending))
         return maximize_jointly(criterion, observed, rows, search=search, tolerance=tolerance)
 
     def _design_row(
