@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,6 +76,14 @@ class Observed:
     def has_new(self, X: Array) -> bool:
         """Whether any of these rows, once snapped, is not taken."""
         return not self.taken.issuperset(self.encoding.keys(self.encoding.snap(X)))
+
+
+def first_positions(keys: Iterable[bytes]) -> dict[bytes, int]:
+    """The position of the first occurrence of each key."""
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    return first
 
 
 def candidates(observed: Observed, settings: CandidateSettings, rng: np.random.Generator) -> Array:
