@@ -23,6 +23,8 @@ class Choice:
     (1, 2)
     """
 
+    is_numeric = False
+
     def __init__(self, options: Mapping[Any, Space] | None = None, /, **named: Space) -> None:
         from addtree.space.space import Space  # a space consists of parameters and choices
 

@@ -17,6 +17,7 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import OptionError
 from addtree.space.cells import Cells
+from addtree.space.choice import Choice
 from addtree.space.feasibility import Feasibility
 from addtree.space.grid import Grid
 from addtree.space.narrowing import narrowed_numbers
@@ -43,15 +44,14 @@ class Encoding:
     def __init__(self, space: Space) -> None:
         self.space = space
         constants = {name for node in space.nodes for name in node.constants}
-        choices = {name for node in space.nodes for name, _ in node.choices}
         self.names = tuple(name for name in space.variables if name not in constants)
         self.index = {name: j for j, name in enumerate(self.names)}
         # the domains of all variables; a number that rules confine to a small part of its range has that part alone
         self.variables: dict[str, Any] = {**space.variables, **(narrowed_numbers(space) if space.node_rules else {})}
         domains: list[Any] = [self.variables[name] for name in self.names]
         self._domains = tuple(domains)
-        self.is_choice: Mask = np.array([name in choices for name in self.names], dtype=np.bool_)
-        numeric = [name not in choices and domain.is_number for name, domain in zip(self.names, domains, strict=True)]
+        self.is_choice: Mask = np.array([isinstance(d, Choice) for d in domains], dtype=np.bool_)
+        numeric = [domain.is_numeric for domain in domains]
         self.is_numeric: Mask = np.array(numeric, dtype=np.bool_)
         # the number of codes of a categorical or choice column, 0 for a numeric one
         self.n_codes = np.array([0 if n else len(d.labels) for n, d in zip(numeric, domains, strict=True)], dtype=int)

@@ -324,7 +324,7 @@ class Categorical:
         return hash((self.ordered, tuple(self._positions) if self.ordered else frozenset(self._positions)))
 
     @property
-    def is_number(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether the values are numbers for the model."""
         return self.ordered
 
