@@ -32,6 +32,7 @@ _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _NOISY_START = 0.1  # Noise variance of the start from which noise is found that the last fit did not see.
 _SEEN_NOISE = 1e-5  # If a refit sees more noise than this, it is compared with one that starts without noise.
 
+_MEMORY = 20  # Steps that L-BFGS-B remembers.
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
 _COMPARED_AFTER = 12  # After this many evaluations, a descent is compared with its rival.
 _HOPELESS = 20.0  # A descent that is then behind by this much, in units of log probability, is given up.
@@ -212,7 +213,7 @@ def _descend(
         return value, gradient
 
     low, high = np.array(objective.bounds).T
-    options = {"maxiter": iterations, "maxcor": 20}
+    options = {"maxiter": iterations, "maxcor": _MEMORY}
     with suppress(_StalledError):
         minimize(
             watched, np.clip(theta, low, high), jac=True, method="L-BFGS-B", bounds=objective.bounds, options=options

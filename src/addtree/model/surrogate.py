@@ -37,7 +37,7 @@ class Surrogate:
     theta      θ = (log a, log ℓ, log σ², λ)
     transform  from y to the scale of the posterior
     n_fitted   the number of observations when θ was learned
-    n_fresh    the number of observations when a fit last started afresh
+    n_fresh    the number of observations when θ was last learned with a fresh start (see `FitSettings`)
     """
 
     specification: Specification
@@ -161,8 +161,8 @@ class Surrogate:
 
         Raises ValueError if no fit of these observations can have given the form.
 
-        exact  False if the form was learned elsewhere, from about the same observations, and rounded: what is outside
-               of the bounds of these observations is then moved to the bounds
+        exact  False if the form was learned elsewhere, from about the same observations: hyperparameters outside of
+               the bounds are then moved to the bounds instead of refused
         """
         if not len(data):
             raise ValueError("the model was fitted to trials that all failed")

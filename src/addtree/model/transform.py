@@ -17,6 +17,8 @@ from addtree._types import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
 _FARTHEST = 1e15  # More scales than this count as this many: their fourth powers are far from overflow.
+_CONSTANT = 1e-14  # Values that differ by less than this share of their size differ by rounding alone.
+_SMALL_POWER = 1e-4  # For powers below this, the quotient (exp(p u) - 1) / p is computed by its series.
 _MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths, unless the settings say otherwise.
 
 # The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median
@@ -45,7 +47,7 @@ class TransformSettings:
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
     """(exp(p u) - 1) / p and its derivative by p, also at and near p = 0."""
-    if abs(power) < 1e-4:
+    if abs(power) < _SMALL_POWER:
         return u + power * u**2 / 2.0 + power**2 * u**3 / 6.0, u**2 / 2.0 + power * u**3 / 3.0
     grown = np.exp(power * u)
     return (grown - 1.0) / power, (power * u * grown - (grown - 1.0)) / power**2
@@ -92,7 +94,7 @@ class Transform:
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # the squares of 1e300 and 1e-300 are not representable
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
-        scale = max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE)
+        scale = max(scale * unit if scale > _CONSTANT else unit, _LEAST_SCALE)
         return replace(transform, centre=centre * unit, scale=scale)
 
     def with_power(self, power: float) -> Transform:
@@ -145,7 +147,7 @@ class Transform:
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:
-    """exp(u) - 1 for the u with (exp(p u) - 1) / p = z."""
+    """exp(u) - 1 for the u with (exp(p u) - 1) / p = z; of a z that no u reaches, for a very large u."""
     if power == 0.0:
         return np.expm1(z)
     return np.expm1(np.log1p(np.maximum(power * z, 1e-12 - 1.0)) / power)

@@ -13,6 +13,7 @@ from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 
+_CATEGORY_SHARE = 0.3  # In a change of an incumbent, a category that may change is drawn anew with this probability.
 _ROUNDS = 20  # A row in a neglected branch that rules exclude is changed at most this often.
 
 
@@ -143,7 +144,7 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     X = np.where(change & encoding.is_numeric, X + width * rng.normal(size=X.shape), X)
     codes = np.floor(rng.random(X.shape) * np.maximum(encoding.n_codes, 1))
     plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
-    X = np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
+    X = np.where(plain & change & (rng.random(X.shape) < _CATEGORY_SHARE), codes, X)
     # A number that moved may have opened something new, or closed something.
     X = encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
     return encoding.feasibility.toward(start, X)

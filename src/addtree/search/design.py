@@ -70,7 +70,10 @@ def _cover(cells: tuple[tuple[int, ...], ...], needed: Sequence[float]) -> list[
 
 
 def node_shares(encoding: Encoding) -> Array:
-    """Per node, its share of a balanced design."""
+    """Per node, its share of a balanced design.
+
+    An interval of a number counts by its width, but at least as half of the share that equal intervals would have.
+    """
     needed = rows_needed(encoding)
     share = np.ones(len(needed))
     for i, choices in enumerate(encoding.node_choices):  # parents come before their children

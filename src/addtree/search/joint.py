@@ -26,7 +26,7 @@ class JointSearch:
     """How much work a joint search does.
 
     ascents        candidates that are improved by gradient ascent
-    steps          evaluations of all of them, at most
+    steps          largest number of evaluations after the first, each of all ascents at once
     polish_rounds  passes over single-step changes of integers and categories
     """
 

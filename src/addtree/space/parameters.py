@@ -136,6 +136,7 @@ class Real(Number):
         return int(steps.to_integral_value(context=_DECIMAL))
 
     def _is_near(self, value: float, other: float) -> bool:
+        """Whether two values are one up to rounding: the tolerance is less than a step, and at least a few floats."""
         return abs(value - other) <= max(min(_TOLERANCE, 0.25 * (self.step or 1.0)), 4.0 * math.ulp(value))
 
     def _key(self, value: float) -> Any:

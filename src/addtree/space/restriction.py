@@ -1,9 +1,9 @@
 """Restrictions: the configurations that agree with a partial one.
 
-A partial configuration gives values to some parameters. It implies the options and intervals that lead to them: of each
-choice or number that opens parameters, those cells remain with which all of the given parameters can be active at once.
-A search that completes a partial configuration makes every candidate agree with the restriction, and leaves the given
-columns alone.
+A partial configuration gives values to some parameters, and thereby implies the options and intervals that lead to
+them: a choice or a number that opens parameters may only be in the cells in which all given parameters can be active at
+once. A search that completes a partial configuration makes every candidate agree with the restriction, and leaves the
+given columns alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from addtree.space.rules import AnyRule
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
 _DRAWS = 64  # Random rows among which a row that satisfies all rules is looked for.
-_REPAIRS = 3  # Times that rows which violate rules are changed and made to agree again.
+_REPAIRS = 3  # Times that rows that violate rules are changed, and then made to agree again.
 _ROUNDS = 12  # Rounds of changes each time.
 
 
@@ -33,8 +33,8 @@ class Restriction:
 
     values  the given values by name
     codes   D, their codes; NaN in the columns that are free
-    cells   by node and column of a choice or opener at that node, the cells that are allowed: those with which
-            everything that must be active below the node can be
+    cells   by node and column of a choice or opener at that node, the allowed cells: in these, everything that must be
+            active below the node can be active
 
     >>> from addtree import Choice, Real, Space
     >>> space = Space(x=Real(0, 1), c=Choice(a=Space(), b=Space(y=Real(0, 1))))
@@ -101,10 +101,10 @@ class Restriction:
         return np.asarray(np.any([self.allowed(node, column) for node in nodes], axis=0))
 
     def narrowed(self, excluded: Mapping[str, Collection[int]], preferred: Config) -> Restriction:
-        """The same restriction without some cells, and with values for further parameters, as far as it allows both.
+        """The same restriction without some cells, and with values for further parameters, where it allows these.
 
-        excluded   by the names of choices and openers, the cells that do not count
-        preferred  values that count where the parameter is active and has no given value
+        excluded   by the names of choices and openers, the cells to leave out
+        preferred  values for parameters that have no given value, where they are active
         """
         encoding, codes, cells = self.encoding, self.codes.copy(), {}
         for name, value in preferred.items():
