@@ -175,8 +175,7 @@ class Space:
 
         def count(i: int, below: list[list[float]]) -> float:
             node = self.nodes[i]
-            plain = set(node.parameters) - {name for name, _ in node.openers}
-            total = math.prod(sizes[name] for name in node.parameters if name in plain)
+            total = math.prod(sizes[name] for name in node.parameters if name not in cells)
             for (name, _), values in zip(node.branches, below, strict=True):
                 opened = zip(cells[name], self.tree.cells[name], strict=True)
                 total *= sum(size * math.prod(values[o] for o in positions) for size, positions in opened)
@@ -335,9 +334,9 @@ def _rules_below(
     """The rules of a space and of those below it, with the locations of their nodes; a constant opens no node."""
     yield from ((location, rule) for rule in space.rules)
     for name in space.children:
-        opening = _describe(domains[name])
-        is_constant = opening is not None and opening.kind == "constant"
-        for o, (_, below) in enumerate(opened_spaces(domains[name])):
+        domain = domains[name]
+        is_constant = not isinstance(domain, Choice) and domain.is_constant
+        for o, (_, below) in enumerate(opened_spaces(domain)):
             yield from _rules_below(below, location if is_constant else (*location, (name, o)), domains)
 
 
@@ -375,16 +374,15 @@ def _check_names(root: Space) -> None:
                 )
             _claim(name, "here", mine)
             opened = [(text, names_below(sub)) for text, sub in opened_spaces(child)]
+            cells = child.cells.open if isinstance(child, (Real, Integer)) else [(o,) for o in range(len(opened))]
+            link = "=" if isinstance(child, Choice) else " in "
             below: dict[str, str] = {}
-            for cell in [] if isinstance(child, (Choice, Categorical)) else child.cells.open:
+            for cell in cells:
                 together: dict[str, str] = {}
                 for text, names in (opened[o] for o in cell):
                     for other in names:
-                        _claim(other, f"under {name} in {text}", together)
+                        _claim(other, f"under {name}{link}{text}", together)
                 below.update(together)
-            if isinstance(child, Choice):
-                for text, names in opened:
-                    below.update(dict.fromkeys(names, f"under {name}={text}"))
             for other, where in below.items():
                 _claim(other, where, mine)
         return mine
