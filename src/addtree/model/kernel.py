@@ -276,7 +276,7 @@ class Kernel:
         return np.where(self.categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
-        """Prepare encoded rows. Indicators are 1/√2, so that two categories are at squared distance 1."""
+        """Encoded rows, with what the kernel derives from them."""
         active, imputed = self.active(X), self.impute(X)
         basis = active.astype(float)
         basis[:, self.linear] *= self.basis_functions(imputed)[0]
@@ -291,7 +291,10 @@ class Kernel:
         return np.asarray(np.all(held[:, gates], axis=2))
 
     def features(self, imputed: Array) -> Array:
-        """The features of imputed rows (n x F): the columns, zero for categories, and the indicators."""
+        """The features of imputed rows (n x F): the columns, zero for categories, and the indicators.
+
+        Indicators are 1/√2, so that two categories are at squared distance 1.
+        """
         read, code = self._indicators
         numbers, indicators = np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)
         return np.concatenate([numbers, indicators], axis=1)

@@ -54,7 +54,7 @@ class Trial:
     id          its number in the run, from 0
     state       "pending", "done" or "failed"
     run         the id of the run that it belongs to
-    evaluation  how long the evaluation took, and why it failed: `duration`, `error` and `traceback`
+    evaluation  how the evaluation went: `duration`, `error`, `traceback` and `cost`
     """
 
     id: int

@@ -64,7 +64,12 @@ def in_widest_gap(observed: Observed, node: int) -> Array | None:
 
 @dataclass(frozen=True)
 class Branch:
-    """The observations of one branch: their positions in the order of evaluation, and that of the best one."""
+    """The observations of one branch.
+
+    positions  their positions in the order of evaluation
+    best       the position of the best one
+    n_free     the number of its parameters
+    """
 
     positions: Index
     best: int

@@ -3,7 +3,7 @@
 symbol  shape   meaning
 X       n x D   codes: the unit interval for real and integer columns, the position for categorical and choice columns
 
-This is the only module that converts between configurations and arrays.
+Only this module converts between configurations and arrays; `decoding` does so faster for the rules of a space.
 """
 
 from __future__ import annotations
