@@ -34,7 +34,7 @@ from addtree.model.gp import Likelihood, Posterior
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.priors import GroupPrior, LogPrior, log_prior
-from addtree.model.thinning import in_steps
+from addtree.model.thinning import round_to_step
 
 _log = logging.getLogger("addtree")
 
@@ -241,7 +241,7 @@ class SuccessModel:
         that it is seldom learned again: `last`, an earlier model of the same run, only saves work.
         """
         settings = settings or SuccessSettings()
-        n = in_steps(len(X), settings.growth)
+        n = round_to_step(len(X), settings.growth)
         chosen = _spaced(n, settings.max_rows)
         if last is not None and last.n_fitted == n:
             theta = last.theta

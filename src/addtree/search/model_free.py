@@ -76,14 +76,14 @@ class Branch:
     n_free: int
 
     @property
-    def in_vain(self) -> int:
+    def since_best(self) -> int:
         """The number of evaluations since the best one."""
         return int(np.sum(self.positions > self.best))
 
     @property
     def failures(self) -> int:
         """How often the branch had as many evaluations in vain as a local search of it takes."""
-        return self.in_vain // (self.n_free + 1)
+        return self.since_best // (self.n_free + 1)
 
 
 def branches_to_search(observed: Observed) -> list[Branch]:

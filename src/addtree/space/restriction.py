@@ -19,6 +19,7 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import ConfigError, OptionError
 from addtree.space.encoding import Encoding
+from addtree.space.forms import condition_text
 from addtree.space.rules import AnyRule
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
@@ -57,7 +58,9 @@ class Restriction:
         optional  names whose values count where the parameter is active, but which need not be active
         active    names of further parameters that must be active
         """
-        values = _checked_values(encoding, partial)
+        if not isinstance(partial, Mapping):
+            raise ConfigError(f"a configuration is a mapping of parameter names to values, got {partial!r}")
+        values = {name: encoding.space._check_value(name, value) for name, value in partial.items()}
         codes = np.full(encoding.n_columns, np.nan)
         for name in values.keys() & encoding.index.keys():  # a constant has no column
             codes[encoding.index[name]] = encoding.encode_value(name, values[name])
@@ -67,7 +70,7 @@ class Restriction:
             raise ConfigError(_conflict(encoding, codes, required, values))
         restriction = cls(encoding, values, codes, cells)
         if encoding.feasibility.rules:
-            _ = restriction._example
+            _ = restriction._example  # raises a ConfigError if there is none
         return restriction
 
     @cached_property
@@ -253,22 +256,6 @@ def check_initial(initial: Any) -> Sequence[Any]:
     return initial
 
 
-def _checked_values(encoding: Encoding, partial: Any) -> dict[str, Any]:
-    """The values as plain Python values, or a ConfigError."""
-    space = encoding.space
-    if not isinstance(partial, Mapping):
-        raise ConfigError(f"a configuration is a mapping of parameter names to values, got {partial!r}")
-    values = {}
-    for name, value in partial.items():
-        if name not in space.variables:
-            raise ConfigError(space._why_not(name, value))
-        try:
-            values[name] = space.variables[name]._check(value)
-        except ConfigError as error:
-            raise ConfigError(f"parameter {name!r}: {error}") from None
-    return values
-
-
 def _rules_on(given: Collection[str], rules: Sequence[tuple[AnyRule, int]]) -> list[AnyRule]:
     """The rules that mention one of these parameters, or a parameter that such a rule mentions, and so on."""
     names = set(given)
@@ -320,5 +307,7 @@ def _conflict(encoding: Encoding, codes: Array, required: Sequence[str], values:
             conflicting = others
     space = encoding.space
     given = " and ".join(f"{name!r} = {values[name]!r}" if name in values else repr(name) for name in conflicting)
-    when = ", ".join(f"{name!r} is active {space._when(space.conditions[name])}" for name in conflicting)
+    when = ", ".join(
+        f"{name!r} is active {condition_text(space.conditions[name], space.variables)}" for name in conflicting
+    )
     return f"parameters {given} are never active together: {when}; leave one of them out, or change the choice"

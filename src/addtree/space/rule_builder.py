@@ -71,12 +71,6 @@ class Variable:
     ordered: bool
     whole: bool
 
-    @classmethod
-    def from_domain(cls, name: str, domain: Any) -> Variable:
-        """The view of a `Real`, `Integer`, `Categorical` or `Choice`."""
-        labels = getattr(domain, "labels", None)
-        return cls(name, labels, bool(getattr(domain, "ordered", False)), isinstance(domain, Integer))
-
 
 @dataclass(frozen=True)
 class _Literal:
@@ -145,7 +139,8 @@ class Builder:
         domain = self._domains[name]
         if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > MAX_EXACT:
             self.is_exact = False
-        return Variable.from_domain(name, domain)
+        labels, ordered = getattr(domain, "labels", None), bool(getattr(domain, "ordered", False))
+        return Variable(name, labels, ordered, isinstance(domain, Integer))
 
     def _literal(self, value: Any) -> _Literal:
         if isinstance(value, float) and not np.isfinite(value):

@@ -209,7 +209,9 @@ class Space:
         out: dict[str, Any] = {}
         for _, node in self._walk(out):
             for name in node.names:
-                out[name] = self._checked(name, config, node)
+                if name not in config:
+                    raise ConfigError(self._why_needed(name, node))
+                out[name] = self._check_value(name, config[name])
         for name, value in config.items():
             if name not in out:
                 raise ConfigError(self._why_not(name, value))
@@ -224,29 +226,26 @@ class Space:
                 values = ", ".join(f"{name}={config[name]!r}" for name in rule.names if name in config)
                 raise ConfigError(f"rule {str(rule)!r} does not hold for {values}; change one of them")
 
-    def _checked(self, name: str, config: Config, node: Node) -> Any:
-        domain = self.variables[name]
-        if name not in config:
-            raise ConfigError(
-                f"parameter {name!r} is missing; it is active {self._when(tuple(self.tree.in_cells(node.location)))}: "
-                f"add {example(domain)}"
-            )
+    def _check_value(self, name: Any, value: Any) -> Any:
+        """One value as a plain Python value, or a ConfigError; whether the parameter is active does not matter."""
+        if name not in self.variables:
+            raise ConfigError(self._why_not(name, value))
         try:
-            return domain._check(config[name])
+            return self.variables[name]._check(value)
         except ConfigError as error:
             raise ConfigError(f"parameter {name!r}: {error}") from None
+
+    def _why_needed(self, name: str, node: Node) -> str:
+        when = condition_text(tuple(self.tree.in_cells(node.location)), self.variables)
+        return f"parameter {name!r} is missing; it is active {when}: add {example(self.variables[name])}"
 
     def _why_not(self, name: Any, value: Any) -> str:
         if name in self.variables:
             return (
                 f"parameter {name!r} = {value!r} is inactive in this configuration; it is active "
-                f"{self._when(self.conditions[name])}: leave it out, or change what it depends on"
+                f"{condition_text(self.conditions[name], self.variables)}: leave it out, or change what it depends on"
             )
         return f"parameter {name!r} = {value!r} is unknown; {did_you_mean(name, self.variables)}"
-
-    def _when(self, condition: Condition) -> str:
-        """A condition in words."""
-        return condition_text(condition, self.variables)
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
         """A configuration drawn at random: options equally likely, numbers uniform on their scale."""
