@@ -19,7 +19,7 @@ from addtree.run.goals import Bounds, Goals, Noise, checked_flag
 from addtree.run.models import Learning, Models
 from addtree.run.settings import Settings as Settings
 from addtree.run.suggestion import Known, Suggester, checked_seed, checked_size, turn_rng
-from addtree.run.trials import Evaluation, Trial, TrialLog, priced
+from addtree.run.trials import Evaluation, Trial, TrialLog
 from addtree.search.candidates import Observed
 from addtree.search.design import initial_design
 from addtree.search.policy import check_acquisition
@@ -221,7 +221,7 @@ class Optimizer:
         if checked_flag("failed", failed) and value is not None:
             raise TrialError(f"failed=True takes no value, got {value!r}; leave out one of the two")
         values, stds = None if failed else goals.read_values(value), goals.read_stds(std)
-        known = priced(evaluation, cost)
+        known = (evaluation or Evaluation()).with_cost(cost)
         asked = self.expect(trial) if isinstance(trial, Mapping) else self._log.find_pending(trial)
         return self._log.tell(asked, values, stds, known)
 

@@ -141,7 +141,7 @@ def test_an_earlier_model_only_saves_work():
 def test_pending_rows_reduce_the_variance_only():
     X = ENCODING.sample(20, np.random.default_rng(6))
     model = SuccessModel.fit(KERNEL, X[:18], column(X[:18], "units") < 0.7)
-    expected = model.expect(X[18:])
+    expected = model.with_pending(X[18:])
     rows = KERNEL.rows(X)
     (mean, variance), (same, less) = (m.posterior.predict(rows) for m in (model, expected))
     np.testing.assert_allclose(mean, same, atol=1e-8)

@@ -54,7 +54,7 @@ def test_conditioning_on_more_is_conditioning_on_all():
 def test_pending_rows_are_expected_at_their_means():
     surrogate, _, _ = fit(DEFAULT, 12)
     pending = problem(3, seed=2)[1].X
-    expecting = surrogate.expect(pending)
+    expecting = surrogate.with_pending(pending)
     np.testing.assert_allclose(expecting.predict(pending)[0], surrogate.predict(pending)[0], atol=1e-6)
     assert np.all(expecting.predict(pending)[1] < surrogate.predict(pending)[1])
 

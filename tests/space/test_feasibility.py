@@ -28,7 +28,7 @@ def test_without_rules_nothing_is_drawn_or_changed(rng):
     X = np.full((3, 8), 0.5)
     assert feasibility.filter(X) is X
     assert feasibility.complete(X, rng) is X
-    assert feasibility.candidates(X, rng) is X
+    assert feasibility.make_valid(X, rng) is X
     assert feasibility.toward(X, X) is X
     assert feasibility.valid(X).all()
     assert rng.bit_generator.state == state

@@ -261,7 +261,7 @@ def test_ordered_categories_are_evenly_spaced_numbers():
     sizes = Categorical(["low", "mid", "high"], ordered=True)
     assert [sizes._encode(v) for v in sizes.values] == [0.0, 0.5, 1.0]
     assert [sizes._decode(c) for c in (0.2, 0.3, 0.9)] == ["low", "mid", "high"]
-    assert sizes.is_number
+    assert sizes.is_numeric
 
 
 def test_equality_ignores_the_order_of_categories_unless_they_are_ordered():

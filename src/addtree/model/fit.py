@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addtree._types import Array, Index
+from addtree._types import Array
 from addtree.model.gp import Likelihood
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.observations import Observations
 from addtree.model.priors import STARTS, LogPrior
 from addtree.model.specification import Specification
-from addtree.model.terms import KINDS
 from addtree.model.transform import Transform, yeo_johnson
 
 # Bounds of the hyperparameters, for standardised values and parameters in the unit interval.
@@ -33,6 +32,7 @@ _LOG_LENGTHSCALE = (np.log(0.02), np.log(50.0))
 _NOISY_START = 0.1  # Noise variance of the start from which noise is found that the last fit did not see.
 _SEEN_NOISE = 1e-5  # If a refit sees more noise than this, it is compared with one that starts without noise.
 
+_MEMORY = 20  # Steps that L-BFGS-B remembers.
 _PATIENCE = 6  # A descent from the last fit ends after this many evaluations without progress: rounding stops it.
 _COMPARED_AFTER = 12  # After this many evaluations, a descent is compared with its rival.
 _HOPELESS = 20.0  # A descent that is then behind by this much, in units of log probability, is given up.
@@ -83,7 +83,6 @@ class Objective:
 
     def __init__(self, specification: Specification, gram: GramMatrix, data: Observations) -> None:
         self.kernel = kernel = gram.kernel
-        self._T, self._S = len(kernel.terms), kernel.n_scales
         self._likelihood = Likelihood(gram)
         self._mean = 0.0 if data.prior_mean is None else data.prior_mean.value(gram.rows)
         transform = make_transform(specification, data.y)
@@ -94,12 +93,9 @@ class Objective:
         learned = specification.learned_transform
         self.learns_power = learned is not None
         self.bounds = theta_bounds(specification, kernel, transform)
-        size = self._T + self._S + 2
-        members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
-        members["lengthscale"] = np.arange(self._T, self._T + self._S)
-        members["noise"], members["power"] = np.array([size - 2]), np.array([size - 1])
+        groups = [*(term.kind for term in kernel.terms), *["lengthscale"] * kernel.n_scales, "noise", "power"]
         self._has_prior = specification.inference == "map"
-        self.prior = LogPrior(specification.priors if self._has_prior else STARTS, members, size)
+        self.prior = LogPrior(specification.priors if self._has_prior else STARTS, groups)
 
     @property
     def centre(self) -> Array:
@@ -217,7 +213,7 @@ def _descend(
         return value, gradient
 
     low, high = np.array(objective.bounds).T
-    options = {"maxiter": iterations, "maxcor": 20}
+    options = {"maxiter": iterations, "maxcor": _MEMORY}
     with suppress(_StalledError):
         minimize(
             watched, np.clip(theta, low, high), jac=True, method="L-BFGS-B", bounds=objective.bounds, options=options

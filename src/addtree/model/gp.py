@@ -145,7 +145,7 @@ class Posterior:
         alpha = factor.solve(_residuals(prior_mean, both, values))
         return Posterior(kernel, hyper, both, values, noises, factor, alpha, cross, prior_mean)
 
-    def expect(self, X: Array) -> Posterior:
+    def with_pending(self, X: Array) -> Posterior:
         """Condition on rows X that are still being evaluated, each at its present mean."""
         if not len(X):
             return self

@@ -230,7 +230,7 @@ class Kernel:
         return features
 
     @cached_property
-    def _term_features(self) -> dict[int, tuple[Index, Index]]:
+    def term_features(self) -> dict[int, tuple[Index, Index]]:
         """Per stationary term, its features and the number of each one's lengthscale."""
         out = {}
         for t in self.stationary:
@@ -254,31 +254,21 @@ class Kernel:
         return columns, low, high, numbers
 
     @cached_property
-    def read(self) -> tuple[TermPoints, Index]:
-        """The columns that κ of each term reads, and the number of each one's lengthscale."""
+    def term_columns(self) -> tuple[TermPoints, Index]:
+        """The columns that κ of each term reads, as its points, and the number of each one's lengthscale."""
         term = np.repeat(np.arange(len(self.terms)), [len(term.reads) for term in self.terms])
         columns = np.array([column for term in self.terms for column, _ in term.reads], dtype=np.intp)
         scales = np.array([scale for term in self.terms for _, scale in term.reads], dtype=np.intp)
         return TermPoints(term, columns, len(self.terms)), scales
-
-    def reads(self, t: int) -> tuple[Index, Index]:
-        """The columns that κ of term t reads, and the number of each one's lengthscale."""
-        columns, scales = self.read
-        first = columns.starts[t]
-        return columns.points_of(t), scales[first : first + columns.sizes[t]]
 
     @cached_property
     def order(self) -> Index:
         """The terms: smooth ones, rough ones, linear ones."""
         return np.array([*self.stationary, *self.linear], dtype=np.intp)
 
-    def term_features(self, t: int) -> tuple[Index, Index]:
-        """The features that term t reads, and the number of each one's lengthscale."""
-        return self._term_features[t]
-
     def term_weights(self, hyper: Hyperparameters, t: int) -> Array:
         """The weights of term t's features, with which r² is a plain squared distance."""
-        weights = 1.0 / (hyper.lengthscales[self._term_features[t][1]] * np.sqrt(len(self.terms[t].columns)))
+        weights = 1.0 / (hyper.lengthscales[self.term_features[t][1]] * np.sqrt(len(self.terms[t].columns)))
         return np.asarray(weights)
 
     def by_columns(self, by_features: Array) -> Array:
@@ -286,7 +276,7 @@ class Kernel:
         return np.where(self.categorical, 0.0, by_features[:, : len(self.n_codes)])
 
     def rows(self, X: Array) -> Rows:
-        """Prepare encoded rows. Indicators are 1/√2, so that two categories are at squared distance 1."""
+        """Encoded rows, with what the kernel derives from them."""
         active, imputed = self.active(X), self.impute(X)
         basis = active.astype(float)
         basis[:, self.linear] *= self.basis_functions(imputed)[0]
@@ -301,7 +291,10 @@ class Kernel:
         return np.asarray(np.all(held[:, gates], axis=2))
 
     def features(self, imputed: Array) -> Array:
-        """The features of imputed rows (n x F): the columns, zero for categories, and the indicators."""
+        """The features of imputed rows (n x F): the columns, zero for categories, and the indicators.
+
+        Indicators are 1/√2, so that two categories are at squared distance 1.
+        """
         read, code = self._indicators
         numbers, indicators = np.where(self.categorical, 0.0, imputed), (imputed[:, read] == code) * np.sqrt(0.5)
         return np.concatenate([numbers, indicators], axis=1)

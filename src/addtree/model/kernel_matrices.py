@@ -77,7 +77,7 @@ class CrossCovariance:
         """
         if t not in self._sides:
             on, weights = self._rows.by_term.points_of(t), self._kernel.term_weights(self._hyper, t)
-            G = self._rows.features[on[:, None], self._kernel.term_features(t)[0]] * weights
+            G = self._rows.features[on[:, None], self._kernel.term_features[t][0]] * weights
             squares = np.sum(G * G, axis=1, keepdims=True)
             side = G[:, 0] if G.shape[1] == 1 else np.concatenate([-2.0 * G, np.ones_like(squares), squares], axis=1).T
             self._sides[t] = (on, weights, side)
@@ -91,7 +91,7 @@ class CrossCovariance:
             if not met[t]:
                 continue
             rows, (on, weights, side) = A.by_term.points_of(t), self._side(t)
-            F = A.features[rows[:, None], self._kernel.term_features(t)[0]] * weights
+            F = A.features[rows[:, None], self._kernel.term_features[t][0]] * weights
             if side.ndim == 1:
                 r2 = np.subtract.outer(F[:, 0], side) ** 2
             else:
@@ -131,7 +131,7 @@ class GramMatrix:
             terms.append(t)
             first.append(on[i])
             second.append(on[j])
-            columns, scales = kernel.reads(t)
+            columns, scales = np.array(kernel.terms[t].reads).T
             values = rows.X[on, columns[:, None]]
             delta2 = kernel.squared_distance(columns[:, None], values[:, i], values[:, j]) / len(columns)
             pairs, read = slice(n_pairs, n_pairs + size), slice(n_reads, n_reads + len(columns))
@@ -220,7 +220,7 @@ class MovingPoints:
 
     def _set_stationary(self, kernel: Kernel, hyper: Hyperparameters, rows: Rows, X: Array) -> None:
         """Stationary terms: pairs of a point and a row, ordered by term, and for each pair the columns of its term."""
-        counted, on, (reads, scales), n, D = self.counted, rows.by_term, kernel.read, len(rows), X.shape[1]
+        counted, on, (columns, scales), n, D = self.counted, rows.by_term, kernel.term_columns, len(rows), X.shape[1]
         first = np.argsort(np.argsort(kernel.order)[counted.term], kind="stable")
         first = first[: np.count_nonzero(~kernel.is_linear[counted.term])]
         term, point = counted.term[first], counted.point[first]
@@ -230,11 +230,11 @@ class MovingPoints:
         self._flat, self._amplitude = point * n + seen_row, hyper.amplitudes[term]
         self._n_smooth = int(np.count_nonzero(kernel.smooth[term]))
         # The columns of a pair: those that move, and what the others always add to r².
-        pair, within = _ragged(reads.sizes[term])
-        read = reads.starts[term[pair]] + within
-        column = reads.point[read]
+        pair, within = _ragged(columns.sizes[term])
+        read = columns.starts[term[pair]] + within
+        column = columns.point[read]
         variable = self.row[point[pair]] * D + column
-        weight = 1.0 / (hyper.lengthscales[scales] ** 2 * reads.sizes[reads.term])[read]
+        weight = 1.0 / (hyper.lengthscales[scales] ** 2 * columns.sizes[columns.term])[read]
         seen = rows.X[seen_row[pair], column]
         moves = (~np.isnan(X) & ~kernel.categorical).ravel()[variable]
         still = ~moves

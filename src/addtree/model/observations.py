@@ -1,4 +1,4 @@
-"""Observations: encoded rows, their values, how exactly these are known, and what was known before them."""
+"""Observations: encoded rows, their values, the standard errors of these, and what was known before them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Observations:
 
     X    n x D  encoded rows
     y    n      values, in the units of the objective; lower is better
-    std  n      the standard error of each value that is known beforehand; it adds to the noise of all values
+    std  n      the standard error that was told with each value, or 0; it adds to the noise of all values
 
     prior_mean  what is known about the function without these values, on the scale of the model; None if nothing is
     """

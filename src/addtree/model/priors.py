@@ -10,12 +10,13 @@ from the others:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from addtree._types import Array, Index
+from addtree._types import Array
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,13 @@ STARTS = Priors(main=log_prior(30.0, 0.5, 3.0), lengthscale=log_prior(3.0, 0.8, 
 class LogPrior:
     """-log p(θ) up to a constant, with its gradient.
 
-    priors   a dataclass with one `GroupPrior` per group, such as `Priors`
-    members  the positions in θ of each group
+    priors  a dataclass with one `GroupPrior` per group, such as `Priors`
+    groups  the name of the group of each entry of θ
     """
 
-    def __init__(self, priors: Any, members: dict[str, Index], size: int) -> None:
+    def __init__(self, priors: Any, groups: Sequence[str]) -> None:
         names = [field.name for field in fields(priors)]
-        self._group = np.zeros(size, dtype=np.intp)
-        for number, name in enumerate(names):
-            self._group[members[name]] = number
+        self._group = np.array([names.index(group) for group in groups], dtype=np.intp)
         m, s, p = np.array([astuple(getattr(priors, name)) for name in names]).T
         n = np.bincount(self._group, minlength=len(names))
         self.median = m[self._group]

@@ -34,8 +34,7 @@ from addtree.model.gp import Likelihood, Posterior
 from addtree.model.kernel import Hyperparameters, Kernel
 from addtree.model.kernel_matrices import GramMatrix
 from addtree.model.priors import GroupPrior, LogPrior, log_prior
-from addtree.model.terms import KINDS
-from addtree.model.thinning import in_steps
+from addtree.model.thinning import round_to_step
 
 _log = logging.getLogger("addtree")
 
@@ -163,9 +162,8 @@ class SuccessObjective:
         self._gram, self._outcomes, self._settings = gram, outcomes, settings
         self._likelihood, self._sites = Likelihood(gram), no_sites(len(outcomes))
         T, S = len(kernel.terms), kernel.n_scales
-        members: dict[str, Index] = {kind: np.array(kernel.of_kind(kind), dtype=np.intp) for kind in KINDS}
-        members |= {"lengthscale": np.arange(T, T + S), "mean": np.array([T + S])}
-        self.prior = LogPrior(settings.priors, members, T + S + 1)
+        groups = [*(term.kind for term in kernel.terms), *["lengthscale"] * S, "mean"]
+        self.prior = LogPrior(settings.priors, groups)
         self.bounds = [_AMPLITUDE_BOUNDS] * T + [_SCALE_BOUNDS] * S + [_MEAN_BOUNDS]
 
     @property
@@ -243,7 +241,7 @@ class SuccessModel:
         that it is seldom learned again: `last`, an earlier model of the same run, only saves work.
         """
         settings = settings or SuccessSettings()
-        n = in_steps(len(X), settings.growth)
+        n = round_to_step(len(X), settings.growth)
         chosen = _spaced(n, settings.max_rows)
         if last is not None and last.n_fitted == n:
             theta = last.theta
@@ -264,9 +262,9 @@ class SuccessModel:
         model, good = cls(theta, len(X), mean, posterior), X[kept][succeeded[kept]]
         return replace(model, usual=float(np.mean(model.probability(good)))) if len(good) else model
 
-    def expect(self, X: Array) -> SuccessModel:
+    def with_pending(self, X: Array) -> SuccessModel:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        return replace(self, posterior=self.posterior.expect(X))
+        return replace(self, posterior=self.posterior.with_pending(X))
 
     def probability(self, X: Array) -> Array:
         """The probability of success at rows X: E[Φ(b + g)] = Φ((b + m) / √(1 + v)) for g ~ N(m, v)."""

@@ -37,7 +37,7 @@ class Surrogate:
     theta      θ = (log a, log ℓ, log σ², λ)
     transform  from y to the scale of the posterior
     n_fitted   the number of observations when θ was learned
-    n_fresh    the number of observations when a fit last started afresh
+    n_fresh    the number of observations when θ was last learned with a fresh start (see `FitSettings`)
     """
 
     specification: Specification
@@ -113,12 +113,12 @@ class Surrogate:
         """The same θ with all observations of a run, of which the first `n_fitted` are known."""
         return self.condition(data[self.n_fitted :]) if len(data) > self.n_fitted else self
 
-    def expect(self, X: Array) -> Surrogate:
+    def with_pending(self, X: Array) -> Surrogate:
         """The same with rows X that are still being evaluated, each at its present mean."""
-        return replace(self, posterior=self.posterior.expect(X))
+        return replace(self, posterior=self.posterior.with_pending(X))
 
-    def give_up(self, X: Array) -> Surrogate:
-        """The same with rows X that fail, each at its present mean, or at the median of the values if that is worse."""
+    def with_failures(self, X: Array) -> Surrogate:
+        """The same with rows X that failed, each at its present mean, or at the median if that is worse."""
         rows = self.kernel.rows(X)
         z = np.maximum(self.posterior.predict(rows)[0], np.median(self.posterior.z))
         return replace(self, posterior=self.posterior.condition(rows, z))
@@ -161,8 +161,8 @@ class Surrogate:
 
         Raises ValueError if no fit of these observations can have given the form.
 
-        exact  False if the form was learned elsewhere, from about the same observations, and rounded: what is outside
-               of the bounds of these observations is then moved to the bounds
+        exact  False if the form was learned elsewhere, from about the same observations: hyperparameters outside of
+               the bounds are then moved to the bounds instead of refused
         """
         if not len(data):
             raise ValueError("the model was fitted to trials that all failed")

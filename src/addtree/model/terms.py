@@ -33,7 +33,6 @@ from addtree.space.forms import opened_spaces
 from addtree.space.tree import Node, Tree
 
 Kind = Literal["main", "trend", "offset", "interaction", "path"]
-KINDS: tuple[Kind, ...] = ("main", "trend", "offset", "interaction", "path")
 Gate = tuple[tuple[int, float, float], ...]
 
 COVARIANCES = ("additive", "additive+interactions", "independent")
@@ -170,7 +169,7 @@ def _condition(encoding: Encoding, column: int, code: float) -> tuple[int, float
         return column, code, code
     cells = encoding.cells[column]
     cell = int(cells.of_codes(code))
-    return column, *cells.codes_of(cell, cell)
+    return column, *cells.code_range(cell, cell)
 
 
 def _condition_label(encoding: Encoding, column: int, code: float) -> str:

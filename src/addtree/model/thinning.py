@@ -24,10 +24,10 @@ def thin(y: Array, size: int | None) -> Index:
     return np.sort(np.concatenate([best, rest]))
 
 
-def in_steps(n: int, growth: int) -> int:
+def round_to_step(n: int, growth: int) -> int:
     """A number up to n that grows in steps of about one in `growth`, so that what depends on it seldom changes.
 
-    >>> [in_steps(n, 10) for n in (9, 19, 20, 21, 22)]
+    >>> [round_to_step(n, 10) for n in (9, 19, 20, 21, 22)]
     [9, 19, 20, 20, 22]
     """
     return n - n % max(1, n // growth)

@@ -41,7 +41,7 @@ from addtree.model.thinning import thin
 
 @dataclass(frozen=True)
 class TransferSettings:
-    """How earlier tasks are used. Those from `most` on were chosen with `benchmarks.history`.
+    """How earlier tasks are used. Those from `max_weight` on were chosen with `benchmarks.history`.
 
     fit_rows    rows of all tasks to which their surrogates are fitted, at most; it bounds the time of the start
     task_rows   rows of one task to which its surrogate is fitted, at most
@@ -50,8 +50,8 @@ class TransferSettings:
     jitter      share of the variance that is added to k(R, R), because m need not interpolate exactly
     spread      v
     trust       κ
-    most        largest c
-    doubt       least c with which the history takes the place of the initial design
+    max_weight  largest c
+    min_weight  least c with which the history takes the place of the initial design
     portfolio   largest number of rows to begin with, so that each task has a good one
     options     largest number of further rows to begin with, so that each option of a choice occurs
     mix_every   one in this many rows comes from the initial design: a model that has seen only what was good before
@@ -66,8 +66,8 @@ class TransferSettings:
     jitter: float = 1e-3
     spread: float = 0.3
     trust: float = 5.0
-    most: float = 2.0
-    doubt: float = 0.25
+    max_weight: float = 2.0
+    min_weight: float = 0.25
     portfolio: int = 5
     options: int = 3
     mix_every: int = 5
@@ -122,8 +122,8 @@ class EarlierTasks:
         return self._regression(data)[0]
 
     def agrees_with(self, data: Observations) -> bool:
-        """Whether the observations of the new task leave no doubt that the history is of use."""
-        return self.weight(data) >= self.settings.doubt
+        """Whether the history predicts the new task well enough to take the place of the initial design."""
+        return self.weight(data) >= self.settings.min_weight
 
     def _regression(self, data: Observations) -> tuple[float, float, float]:
         """c within its bounds, and the centre and the scale that make h of m."""
@@ -133,7 +133,7 @@ class EarlierTasks:
         centre, scale = float(np.mean(m)), float(np.sqrt(np.var(m) + self.settings.spread))
         h = (m - centre) / scale
         c = (trust + float(h @ s)) / (trust + float(h @ h))
-        return min(max(c, 0.0), self.settings.most), centre, scale
+        return min(max(c, 0.0), self.settings.max_weight), centre, scale
 
     def portfolio(self) -> Index:
         """Positions of support rows to evaluate first.

@@ -17,6 +17,8 @@ from addtree._types import Array
 
 _LEAST_SCALE = float(np.finfo(float).tiny)  # Below this, the quotient of two floats has no precision left.
 _FARTHEST = 1e15  # More scales than this count as this many: their fourth powers are far from overflow.
+_CONSTANT = 1e-14  # Values that differ by less than this share of their size differ by rounding alone.
+_SMALL_POWER = 1e-4  # For powers below this, the quotient (exp(p u) - 1) / p is computed by its series.
 _MAX_EXCESS = 100.0  # An excess over the cap counts as at most this many widths, unless the settings say otherwise.
 
 # The median is that of at most this many values, the worst. In a long run most values gather at the optimum. The median
@@ -45,7 +47,7 @@ class TransformSettings:
 
 def _box_cox(u: Array, power: float) -> tuple[Array, Array]:
     """(exp(p u) - 1) / p and its derivative by p, also at and near p = 0."""
-    if abs(power) < 1e-4:
+    if abs(power) < _SMALL_POWER:
         return u + power * u**2 / 2.0 + power**2 * u**3 / 6.0, u**2 / 2.0 + power * u**3 / 3.0
     grown = np.exp(power * u)
     return (grown - 1.0) / power, (power * u * grown - (grown - 1.0)) / power**2
@@ -60,26 +62,13 @@ def yeo_johnson(s: Array, power: float) -> tuple[Array, Array, float, float]:
     return np.where(s >= 0, up, -down), np.where(s >= 0, by_up, by_down), (power - 1.0) * signed, signed
 
 
-def _compress(y: Array, cap: float, width: float, most: float) -> Array:
-    """y up to the cap; an excess e over it counts as width · log(1 + e / width), which keeps the order."""
-    return np.asarray(np.minimum(y, cap) + width * np.log1p(_excess(y, cap, width, most)))
-
-
-def _excess(y: Array, cap: float, width: float, most: float) -> Array:
-    """By how many widths y is above the cap, at most `most`."""
-    with np.errstate(over="ignore"):  # 1e300 is too many widths of 1e-300 for a float
-        return np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, most)  # halves: see `standardise`
-
-
-def _expand(y: Array, cap: float, width: float, most: float) -> Array:
-    """The inverse of `_compress`, as far as there is one."""
-    excess = np.clip((0.5 * y - 0.5 * cap) / (0.5 * width), 0.0, np.log1p(most))
-    return np.asarray(np.minimum(y, cap) + width * np.expm1(excess))
-
-
 @dataclass(frozen=True)
 class Transform:
-    """The transform of one set of observations. Values above `cap` are compressed."""
+    """The transform of one set of observations. Values above `cap` are compressed.
+
+    Differences are computed of halves. Halving changes nothing else, and the difference of 1e308 and -1e308 is
+    representable only for their halves.
+    """
 
     centre: float
     scale: float
@@ -94,18 +83,19 @@ class Transform:
 
         With settings, extreme values are compressed first.
         """
-        cap, width, most = np.inf, 1.0, _MAX_EXCESS
+        transform = cls(0.0, 1.0, np.inf, 1.0)
         if settings is not None and len(y):
             worst = np.sort(y)[-_MAX_WORST:]
             middle, least = 2.0 * float(np.median(0.5 * worst)), float(np.min(y))
             if _LEAST_SCALE < (usual := max(middle - least, settings.least_spread)) < np.inf:
-                cap, width, most = middle + settings.cap * usual, settings.width * usual, settings.max_excess
-            y = _compress(y, cap, width, most)
+                cap, width = middle + settings.cap * usual, settings.width * usual
+                transform = replace(transform, cap=cap, width=width, max_excess=settings.max_excess)
+            y = transform._compress(y)
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # the squares of 1e300 and 1e-300 are not representable
         centre = float(np.mean(y / unit)) if centred else 0.0
         scale = float(np.sqrt(np.mean((y / unit - centre) ** 2)))
-        scale = max(scale * unit if scale > 1e-14 else unit, _LEAST_SCALE)
-        return cls(centre * unit, scale, cap, width, max_excess=most)
+        scale = max(scale * unit if scale > _CONSTANT else unit, _LEAST_SCALE)
+        return replace(transform, centre=centre * unit, scale=scale)
 
     def with_power(self, power: float) -> Transform:
         """The same with another λ."""
@@ -113,14 +103,12 @@ class Transform:
 
     def standardise(self, y: Array) -> Array:
         """y to s."""
-        # Halving changes nothing else, and the difference of 1e308 and -1e308 is representable only for their halves.
-        compressed = _compress(y, self.cap, self.width, self.max_excess)
-        return np.asarray((0.5 * compressed - 0.5 * self.centre) / (0.5 * self.scale))
+        return np.asarray((0.5 * self._compress(y) - 0.5 * self.centre) / (0.5 * self.scale))
 
     def variance(self, y: Array, std: Array) -> Array:
         """The variances of z from small standard errors of y: (dz/dy std)²."""
-        s, excess = self.standardise(y), _excess(y, self.cap, self.width, self.max_excess)
-        slope = np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + excess)
+        s = self.standardise(y)
+        slope = np.exp((self.power - 1.0) * np.sign(s) * np.log1p(np.abs(s))) / (1.0 + self._excess(y))
         with np.errstate(over="ignore"):
             return np.asarray(np.minimum(slope * (std / self.scale), _FARTHEST) ** 2)
 
@@ -144,11 +132,22 @@ class Transform:
                 down = _inverse_box_cox(np.maximum(-z, 0.0), 2.0 - self.power)
             s = np.where(z >= 0, up, -down)
         with np.errstate(over="ignore"):
-            return _expand(2.0 * (0.5 * self.centre + 0.5 * self.scale * s), self.cap, self.width, self.max_excess)
+            y = 2.0 * (0.5 * self.centre + 0.5 * self.scale * s)
+            excess = np.clip((0.5 * y - 0.5 * self.cap) / (0.5 * self.width), 0.0, np.log1p(self.max_excess))
+            return np.asarray(np.minimum(y, self.cap) + self.width * np.expm1(excess))
+
+    def _compress(self, y: Array) -> Array:
+        """y up to the cap; an excess of e widths over it counts as log(1 + e) widths, which keeps the order."""
+        return np.asarray(np.minimum(y, self.cap) + self.width * np.log1p(self._excess(y)))
+
+    def _excess(self, y: Array) -> Array:
+        """By how many widths y is above the cap, at most `max_excess`."""
+        with np.errstate(over="ignore"):  # 1e300 is too many widths of 1e-300 for a float
+            return np.clip((0.5 * y - 0.5 * self.cap) / (0.5 * self.width), 0.0, self.max_excess)
 
 
 def _inverse_box_cox(z: Array, power: float) -> Array:
-    """exp(u) - 1 for the u with (exp(p u) - 1) / p = z."""
+    """exp(u) - 1 for the u with (exp(p u) - 1) / p = z; of a z that no u reaches, for a very large u."""
     if power == 0.0:
         return np.expm1(z)
     return np.expm1(np.log1p(np.maximum(power * z, 1e-12 - 1.0)) / power)

@@ -42,15 +42,17 @@ class Models:
 
     def conditioned(self, data: Sequence[Observations], pending: Array | None = None) -> Models:
         """The models with the observations told since they were fitted, and with pending rows at their own means."""
-        values = (surrogate.condition_on_new(own) for surrogate, own in zip(self.values, data, strict=True))
-        return replace(self, values=tuple(values if pending is None else (each.expect(pending) for each in values)))
+        values = [surrogate.condition_on_new(own) for surrogate, own in zip(self.values, data, strict=True)]
+        if pending is not None:
+            values = [surrogate.with_pending(pending) for surrogate in values]
+        return replace(self, values=tuple(values))
 
-    def give_up(self, n_objectives: int, X: Array) -> Models:
-        """The models of the objectives with rows X that fail; those of constraints learn nothing from them."""
+    def with_failures(self, n_objectives: int, X: Array) -> Models:
+        """The models of the objectives with rows X that failed; those of constraints learn nothing from them."""
         if not len(X):
             return self
-        given_up = (surrogate.give_up(X) for surrogate in self.values[:n_objectives])
-        return replace(self, values=(*given_up, *self.values[n_objectives:]))
+        objectives = (surrogate.with_failures(X) for surrogate in self.values[:n_objectives])
+        return replace(self, values=(*objectives, *self.values[n_objectives:]))
 
     def posteriors(self, goals: Goals, pending: Array | None = None) -> Posteriors:
         """What a search sees of the models. Bounds and reference point are moved to the scales of the models."""

@@ -50,7 +50,7 @@ MAX_VALUES = 4_000_000
 _MAX_REASON = 500
 """The reason in an error message has at most this many characters."""
 
-_UNUSABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, np.linalg.LinAlgError)
+_DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, np.linalg.LinAlgError)
 """What building an optimizer from damaged data may raise. Most exceptions of addtree are ValueErrors."""
 
 
@@ -176,7 +176,7 @@ def refusing_damage(path: str | os.PathLike[str]) -> Iterator[None]:
     """Inside the block, whatever damaged data can raise becomes a SaveFileError that names the file."""
     try:
         yield
-    except _UNUSABLE as error:
+    except _DAMAGE as error:
         raise SaveFileError(
             f"{os.fspath(path)} is damaged ({_reason(error)}); restore it from a copy, or start anew"
         ) from error
@@ -187,7 +187,7 @@ def leaving_out_damage(path: str | os.PathLike[str]) -> Iterator[None]:
     """Inside the block, the model is restored; if it is damaged, a warning says that the trials are kept."""
     try:
         yield
-    except _UNUSABLE as error:
+    except _DAMAGE as error:
         _log.warning(
             "%s: the saved model is damaged (%s); every trial is kept, and the next suggestion fits the model again",
             os.fspath(path),

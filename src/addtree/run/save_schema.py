@@ -39,6 +39,10 @@ def _whole(low: int, high: int) -> Field:
     return Field(f"a whole number from {low} to {high}", lambda v: is_whole(v) and low <= v <= high)
 
 
+def _or_null(field: Field) -> Field:
+    return Field(f"{field.expected} or null", lambda v: v is None or field.accepts(v))
+
+
 def _by_name(expected: str, accepts: Callable[[Any], bool]) -> Field:
     return Field(f"an object of {expected}", lambda v: isinstance(v, dict) and all(map(accepts, v.values())))
 
@@ -50,16 +54,14 @@ def _list_of(expected: str, accepts: Callable[[Any], bool]) -> Field:
 _NOT_NEGATIVE = Field("a finite number, zero or more, or null", lambda v: v is None or (is_finite(v) and v >= 0))
 _TEXT = Field("a string", lambda v: isinstance(v, str))
 _OBJECT = Field("an object", lambda v: isinstance(v, dict))
-_TEXT_OR_NULL = Field("a string or null", lambda v: v is None or isinstance(v, str))
-_MODELS = Field("a list of objects or null", lambda v: v is None or _list_of("", _OBJECT.accepts).accepts(v))
-_OBJECT_OR_NULL = Field("an object or null", lambda v: v is None or isinstance(v, dict))
+_FLAG = Field("true or false", lambda v: isinstance(v, bool))
 
 STATE_FIELDS = {
     "space": _OBJECT,
-    "run": _TEXT_OR_NULL,
+    "run": _or_null(_TEXT),
     "seed": Field("a whole number, zero or more", lambda v: is_whole(v) and v >= 0),
-    "maximize": Field("true or false", lambda v: isinstance(v, bool)),
-    "objectives": _OBJECT_OR_NULL,
+    "maximize": _FLAG,
+    "objectives": _or_null(_OBJECT),
     "constraints": _OBJECT,
     "covariance": _TEXT,
     "acquisition": _TEXT,
@@ -68,8 +70,8 @@ STATE_FIELDS = {
         "a number, zero or more, an object of such numbers, or null",
         lambda v: all(_NOT_NEGATIVE.accepts(std) for std in (v.values() if isinstance(v, dict) else [v])),
     ),
-    "reference_point": _OBJECT_OR_NULL,
-    "cost_aware": Field("true or false", lambda v: isinstance(v, bool)),
+    "reference_point": _or_null(_OBJECT),
+    "cost_aware": _FLAG,
     "n_initial": _whole(1, MAX_COUNT),
     "initial": _list_of("objects", _OBJECT.accepts),
     "history": _list_of("objects", _OBJECT.accepts),
@@ -90,8 +92,8 @@ TRIAL_FIELDS = {
     "stds": _by_name("finite numbers, zero or more", lambda v: is_finite(v) and v >= 0),
     "duration": _NOT_NEGATIVE,
     "cost": Field("a finite number above zero, or null", lambda v: v is None or (is_finite(v) and v > 0)),
-    "error": _TEXT_OR_NULL,
-    "traceback": _TEXT_OR_NULL,
+    "error": _or_null(_TEXT),
+    "traceback": _or_null(_TEXT),
 }
 TASK_FIELDS = {
     "configs": _list_of("objects", _OBJECT.accepts),
@@ -126,7 +128,7 @@ def check(state: Mapping[str, Any]) -> None:
 
 def check_models(state: Mapping[str, Any]) -> None:
     """Raise a ValueError if the models are not those of the trials of a checked state."""
-    check_fields(state, {"models": _MODELS}, ignored=tuple(state))
+    check_fields(state, {"models": _or_null(_list_of("objects", _OBJECT.accepts))}, ignored=tuple(state))
     if state["models"] is None:
         return
     n_values = len(state["objectives"] or (VALUE,)) + len(state["constraints"])

@@ -22,7 +22,7 @@ from addtree.search.design import next_row
 from addtree.search.fallback import any_row, new_row
 from addtree.search.joint import maximize_jointly
 from addtree.search.multiobjective import Posteriors
-from addtree.search.policy import Policy, suggest, suggest_again
+from addtree.search.policy import Policy, suggest, suggest_with_repeats
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 from addtree.support.numbers import is_whole
@@ -190,7 +190,7 @@ class Suggester:
         models, failed = models.conditioned(data, known.pending), None
         if success is not None:
             failed = known.log.failed_rows()
-            models = models.give_up(len(self.goals.objectives), self.policy.avoidance.systematic(success, failed))
+            models = models.with_failures(len(self.goals.objectives), self.policy.avoidance.systematic(success, failed))
         if self.cost_aware:
             fitted = replace(fitted, cost=fit_cost(self.learning.success_kernel, *known.log.costs(), last=fitted.cost))
         idle = known.idle(self.policy)
@@ -206,7 +206,7 @@ class Suggester:
         if found is None:
             found = new_row(self.encoding, taken, restriction, rng)
         if found is None:
-            found = suggest_again(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
+            found = suggest_with_repeats(self.policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
     def _bonus(self, known: Known, models: Models, *, explores: bool) -> Criterion | None:
@@ -218,8 +218,7 @@ class Suggester:
         bonus = None if success is None else self.policy.avoidance.criterion(success, cautious=not explores)
         if cost is None or explores:
             return bonus
-        cheap = cost_criterion(cost, *known.log.costs())
-        return cheap if bonus is None else plus(bonus, cheap)
+        return plus(cost_criterion(cost, *known.log.costs()), bonus)
 
     def _leveled(
         self, models: Models, data: tuple[Observations, ...], restriction: Restriction, rng: np.random.Generator
@@ -242,10 +241,11 @@ class Suggester:
     def _may_repeat(self, posteriors: Posteriors, data: tuple[Observations, ...]) -> bool:
         """Whether a configuration may be evaluated again, because one of its values is noisy."""
         noisy, models = self.policy.noisy, (*posteriors.objectives, *posteriors.constraints)
+        declared = [self.goals.noise.get(name) for name in self.goals.names]
         return any(
-            noisy.may_repeat(posterior, declared := self.goals.noise.get(name))
-            and (declared is not None or not noisy.is_refuted(self.encoding.keys(own.X), own.y))
-            for name, posterior, own in zip(self.goals.names, models, data, strict=True)
+            noisy.may_repeat(posterior, std)
+            and (std is not None or not noisy.is_refuted(self.encoding.keys(own.X), own.y))
+            for posterior, std, own in zip(models, declared, data, strict=True)
         )
 
     def _search_success(
@@ -256,7 +256,7 @@ class Suggester:
         observed = Observed(self.encoding, nothing, np.empty(0), known.taken, restriction)
         rows = observed.conform(candidates(observed, self.policy.candidates, rng), rng)
         search, tolerance = self.policy.joint, self.policy.tolerance
-        criterion = self.policy.avoidance.criterion(success.expect(known.pending))
+        criterion = self.policy.avoidance.criterion(success.with_pending(known.pending))
         return maximize_jointly(criterion, observed, rows, search=search, tolerance=tolerance)
 
     def _design_row(

@@ -41,11 +41,10 @@ class Evaluation:
     traceback: str | None = None
     cost: float | None = None
 
-
-def priced(evaluation: Evaluation | None, cost: Any) -> Evaluation:
-    """An evaluation with the cost that was told, or a TrialError if that is impossible."""
-    known, price = evaluation or Evaluation(), checked_cost(cost)
-    return known if price is None else replace(known, cost=price)
+    def with_cost(self, cost: Any) -> Evaluation:
+        """The same with the cost that was told, if one was, or a TrialError if it cannot be a cost."""
+        checked = checked_cost(cost)
+        return self if checked is None else replace(self, cost=checked)
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +54,7 @@ class Trial:
     id          its number in the run, from 0
     state       "pending", "done" or "failed"
     run         the id of the run that it belongs to
-    evaluation  how long the evaluation took, and why it failed: `duration`, `error` and `traceback`
+    evaluation  how the evaluation went: `duration`, `error`, `traceback` and `cost`
     """
 
     id: int

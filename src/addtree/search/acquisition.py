@@ -152,5 +152,5 @@ def cheapness(scale: float, low: float, high: float) -> Acquisition:
 
 
 def lowest(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-    """-mean, for a sample path, whose variance is zero."""
+    """-mean: for a sample path, whose variance is zero, and for the search of the least mean."""
     return -mean, np.full_like(mean, -1.0), np.zeros_like(mean)

@@ -65,8 +65,8 @@ def ascend(
     entry. Returns the best X found and the values, none of them worse than at the start.
 
     steps      largest number of evaluations of the function after the first
-    tolerance  for points of which only the best matters: the ascent ends when none that can still become the best has
-               lately gained this much
+    tolerance  the ascent ends when no point that may still become the best has lately gained this much; None if all
+               points matter, not only the best
     """
     value, gradient = function(X)
     d = int(box.free.sum(axis=1).max(initial=0))

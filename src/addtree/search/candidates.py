@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from addtree.search.design import node_shares
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 
+_CATEGORY_SHARE = 0.3  # In a change of an incumbent, a category that may change is drawn anew with this probability.
 _ROUNDS = 20  # A row in a neglected branch that rules exclude is changed at most this often.
 
 
@@ -77,6 +79,14 @@ class Observed:
         return not self.taken.issuperset(self.encoding.keys(self.encoding.snap(X)))
 
 
+def first_positions(keys: Iterable[bytes]) -> dict[bytes, int]:
+    """The position of the first occurrence of each key."""
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    return first
+
+
 def candidates(observed: Observed, settings: CandidateSettings, rng: np.random.Generator) -> Array:
     """Rows to score, not yet snapped."""
     best = observed.ranked[: settings.incumbents]
@@ -118,7 +128,7 @@ def within_node(observed: Observed, node: int, settings: CandidateSettings, rng:
     there = ranked[encoding.inside(ranked, node)][: settings.incumbents]
     location = [j for j, _, _ in encoding.gates[node]]
     rows = encoding.enter(candidates(observed, settings, rng), node, rng)
-    rows = encoding.feasibility.candidates(rows, rng, keep=location, rounds=_ROUNDS)
+    rows = encoding.feasibility.make_valid(rows, rng, keep=location, rounds=_ROUNDS)
     return np.concatenate([rows, near(encoding, there, settings, rng)]) if len(there) else rows
 
 
@@ -134,7 +144,7 @@ def near(encoding: Encoding, best: Array, settings: CandidateSettings, rng: np.r
     X = np.where(change & encoding.is_numeric, X + width * rng.normal(size=X.shape), X)
     codes = np.floor(rng.random(X.shape) * np.maximum(encoding.n_codes, 1))
     plain = ~encoding.is_numeric & ~encoding.is_choice & ~np.isnan(X)
-    X = np.where(plain & change & (rng.random(X.shape) < 0.3), codes, X)
+    X = np.where(plain & change & (rng.random(X.shape) < _CATEGORY_SHARE), codes, X)
     # A number that moved may have opened something new, or closed something.
     X = encoding.repair(X, rng, donors=best, donor_share=settings.donor_share) if encoding.cells else X
     return encoding.feasibility.toward(start, X)
@@ -170,7 +180,7 @@ def _across(observed: Observed, best: Array, settings: CandidateSettings, rng: n
     if encoding.cells:
         X = encoding.repair(X, rng)  # a number that kept its value may open something else
         X = np.concatenate([X, _across_cells(observed, best, settings, rng)])
-    return encoding.feasibility.candidates(X, rng)
+    return encoding.feasibility.make_valid(X, rng)
 
 
 def _across_cells(observed: Observed, best: Array, settings: CandidateSettings, rng: np.random.Generator) -> Array:

@@ -13,7 +13,7 @@ from addtree.model.kernel import Kernel
 from addtree.model.observations import Observations
 from addtree.model.specification import Specification
 from addtree.model.surrogate import Surrogate
-from addtree.model.thinning import in_steps
+from addtree.model.thinning import round_to_step
 from addtree.search.acquisition import cheapness
 from addtree.search.criterion import Criterion, Single
 
@@ -29,7 +29,7 @@ def fit_cost(kernel: Kernel, X: Array, cost: Array, *, last: Surrogate | None = 
     if len(cost) < _LEAST:
         return None
     data = Observations.exact(X, np.log(cost))
-    n = in_steps(len(data), _GROWTH)
+    n = round_to_step(len(data), _GROWTH)
     if last is None or last.n_fitted != n:
         last = Surrogate.fit(Specification(), kernel, data[:n], rng=np.random.default_rng(0))
     return last

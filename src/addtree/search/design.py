@@ -70,7 +70,10 @@ def _cover(cells: tuple[tuple[int, ...], ...], needed: Sequence[float]) -> list[
 
 
 def node_shares(encoding: Encoding) -> Array:
-    """Per node, its share of a balanced design."""
+    """Per node, its share of a balanced design.
+
+    An interval of a number counts by its width, but at least as half of the share that equal intervals would have.
+    """
     needed = rows_needed(encoding)
     share = np.ones(len(needed))
     for i, choices in enumerate(encoding.node_choices):  # parents come before their children
@@ -95,7 +98,7 @@ def initial_design(encoding: Encoding, n: int, rng: np.random.Generator) -> Arra
     """n rows: options dealt by their share, numbers in a Latin hypercube per parameter."""
     X = np.full((n, encoding.n_columns), np.nan)
     needed = np.array(rows_needed(encoding), dtype=float)
-    for i, rows in encoding.walk_rows(X, 0, np.arange(n)):
+    for i, rows in encoding.walk_rows(X):
         for j in encoding.node_columns[i]:
             strata = rng.permutation(len(rows))
             if encoding.is_numeric[j]:

@@ -10,8 +10,7 @@ from addtree._types import Array
 from addtree.space.encoding import Encoding
 from addtree.space.restriction import Restriction
 
-_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed.
-_RANDOM_ROWS = 256  # Random rows that are tried in a larger space.
+_RANDOM_ROWS = 256  # Random rows that are tried in a space that is too large to be listed.
 
 
 def any_row(encoding: Encoding, restriction: Restriction | None, rng: np.random.Generator) -> Array:
@@ -34,7 +33,7 @@ def new_row(
 
 def _random_rows(encoding: Encoding, taken: set[bytes], rng: np.random.Generator) -> Iterator[Array]:
     """Rows that satisfy the rules, in several attempts: all of them if they can be listed."""
-    if len(taken) < encoding.space.n_configs <= _ENUMERABLE:
+    if encoding.is_enumerable and len(taken) < encoding.space.n_configs:
         yield rng.permutation(encoding.enumerate())
         return
     yield encoding.sample(_RANDOM_ROWS, rng)

@@ -13,7 +13,7 @@ import numpy as np
 
 from addtree._types import Array, Index, Mask
 from addtree.search.ascent import Box, ascend
-from addtree.search.candidates import Observed
+from addtree.search.candidates import Observed, first_positions
 from addtree.search.criterion import Criterion
 from addtree.space.encoding import Encoding
 
@@ -26,7 +26,7 @@ class JointSearch:
     """How much work a joint search does.
 
     ascents        candidates that are improved by gradient ascent
-    steps          evaluations of all of them, at most
+    steps          largest number of evaluations after the first, each of all ascents at once
     polish_rounds  passes over single-step changes of integers and categories
     """
 
@@ -55,9 +55,8 @@ def maximize_jointly(
     def score(X: Array) -> tuple[Array, Array]:
         """The rows that are new and valid, and their values."""
         X = X if restriction is None else X[restriction.agrees(X)]
-        keys = encoding.keys(X)
-        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in observed.taken}
-        X = encoding.feasibility.filter(X[sorted(first.values())])
+        new = [i for key, i in first_positions(encoding.keys(X)).items() if key not in observed.taken]
+        X = encoding.feasibility.filter(X[new])
         return X, criterion.values(X)
 
     X, value = score(encoding.snap(candidates))
@@ -132,7 +131,6 @@ def _different_branches(encoding: Encoding, X: Array, value: Array, size: int) -
     """The rows to start from: the best two overall, then the best of each further path, best first."""
     order = np.argsort(-value, kind="stable")
     paths = [path.tobytes() for path in encoding.branches(X)[order]]
-    best_of_path = {path: i for i, path in reversed(list(enumerate(paths)))}
-    chosen = [0, 1, *(i for i in sorted(best_of_path.values()) if paths[i] not in paths[:2])]
+    chosen = [0, 1, *(i for path, i in first_positions(paths).items() if path not in paths[:2])]
     rest = sorted(set(range(len(order))) - set(chosen))
     return np.asarray(order[[i for i in (chosen + rest)[:size] if i < len(order)]])

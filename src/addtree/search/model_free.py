@@ -64,21 +64,26 @@ def in_widest_gap(observed: Observed, node: int) -> Array | None:
 
 @dataclass(frozen=True)
 class Branch:
-    """The observations of one branch: their positions in the order of evaluation, and that of the best one."""
+    """The observations of one branch.
+
+    positions  their positions in the order of evaluation
+    best       the position of the best one
+    n_free     the number of its parameters
+    """
 
     positions: Index
     best: int
     n_free: int
 
     @property
-    def in_vain(self) -> int:
+    def since_best(self) -> int:
         """The number of evaluations since the best one."""
         return int(np.sum(self.positions > self.best))
 
     @property
     def failures(self) -> int:
         """How often the branch had as many evaluations in vain as a local search of it takes."""
-        return self.in_vain // (self.n_free + 1)
+        return self.since_best // (self.n_free + 1)
 
 
 def branches_to_search(observed: Observed) -> list[Branch]:

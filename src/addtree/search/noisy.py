@@ -23,7 +23,7 @@ from addtree._types import Array, Index
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Rows
 from addtree.search.acquisition import lowest
-from addtree.search.candidates import Observed
+from addtree.search.candidates import Observed, first_positions
 from addtree.search.criterion import Criterion, Single, plus
 from addtree.search.joint import JointSearch, improve
 
@@ -75,7 +75,7 @@ class TopTwo:
 
         keys  of the configurations that have the values y
         """
-        values, first = y.tolist(), {key: i for i, key in reversed(list(enumerate(keys)))}
+        values, first = y.tolist(), first_positions(keys)
         again = [i for i, key in enumerate(keys) if first[key] != i]
         changes = [abs(values[i] - values[first[keys[i]]]) for i in again]
         return len(changes) >= self.proof and max(changes) <= _SAME * float(np.ptp(y))
@@ -113,8 +113,8 @@ def top_two(
     criterion = plus(Single(posterior, lowest), bonus)
     improved = improve(criterion, observed, X, criterion.values(X), search=search)
     X = encoding.feasibility.filter(np.concatenate([X, improved]))
-    first = {key: i for i, key in reversed(list(enumerate(encoding.keys(X))))}
-    X = X[sorted([i for key, i in first.items() if key not in observed.taken] or first.values())]
+    first = first_positions(encoding.keys(X))
+    X = X[[i for key, i in first.items() if key not in observed.taken] or list(first.values())]
     mean, variance = posterior.predict(rows := posterior.kernel.rows(X))
     added = np.zeros(len(X)) if bonus is None else bonus.values(X)
     kept = np.argsort(mean - added - 3.0 * np.sqrt(variance), kind="stable")[: settings.kept]

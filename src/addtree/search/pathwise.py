@@ -25,7 +25,7 @@ _FEATURES = 512  # M, the number of cosines per term.
 def _draw_cosines(posterior: Posterior, t: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Random frequencies (F x M) over the F features of term t, and phases (M)."""
     kernel = posterior.kernel
-    features, _ = kernel.term_features(t)
+    features, _ = kernel.term_features[t]
     frequencies = rng.normal(size=(len(features), _FEATURES)) * kernel.term_weights(posterior.hyper, t)[:, None]
     if not kernel.terms[t].smooth:  # the spectrum of Matérn-5/2 is a Student t with 5 degrees of freedom
         frequencies /= np.sqrt(rng.chisquare(5.0, size=_FEATURES) / 5.0)
@@ -66,7 +66,7 @@ class SamplePath:
         for t, (frequencies, phases, weights) in self._cosines.items():
             on = counted.points_of(t)
             if len(on):
-                columns, _ = kernel.term_features(t)
+                columns, _ = kernel.term_features[t]
                 angle = features[np.ix_(row[on], columns)] @ frequencies + phases
                 value[on] += np.cos(angle) @ weights
                 slopes.append((on, columns, -(np.sin(angle) * weights) @ frequencies.T))
@@ -148,7 +148,7 @@ class SamplePaths:
             on = np.flatnonzero(queries.active[:, t])
             if not len(on):
                 continue
-            columns, _ = self.kernel.term_features(t)
+            columns, _ = self.kernel.term_features[t]
             value[on] += np.cos(queries.features[np.ix_(on, columns)] @ frequencies + phases) @ weights
         return np.asarray(value)
 
@@ -173,7 +173,7 @@ class SamplePaths:
             if counts[t]:
                 on = np.flatnonzero(active[:, t])
                 own = np.ascontiguousarray(weights[:, draw[on]].T)
-                cosines.append((on, np.ix_(on, kernel.term_features(t)[0]), frequencies, phases, own))
+                cosines.append((on, np.ix_(on, kernel.term_features[t][0]), frequencies, phases, own))
 
         def function(X: Array) -> tuple[Array, Callable[[], Array]]:
             cross, _, pull_back = points.value(X)

@@ -187,7 +187,7 @@ def suggest(
     if posteriors.is_single:
         posterior = posteriors.objectives[0]
         if policy.acquisition == "logei" and policy.noisy.applies_to(posterior):
-            return suggest_again(policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
+            return suggest_with_repeats(policy, posteriors, observed, turn=turn, rng=rng, bonus=bonus)
         view = SamplePath(posterior, rng) if policy.acquisition == "thompson" else posterior
         criterion = Single(view, joint_acquisition(policy, posterior, observed, turn))
     else:
@@ -215,7 +215,7 @@ def suggest(
     return None
 
 
-def suggest_again(
+def suggest_with_repeats(
     policy: Policy,
     posteriors: Posteriors,
     observed: Observed,
@@ -279,7 +279,7 @@ def _decomposed_row(
     """The row that maximises a sum over vertices, and whether it is the row to suggest.
 
     It is if the acquisition adds up over vertices and the row is new. Otherwise it is one more start for the joint
-    search: in turns the best by the paper's upper confidence bound, and the best by its mean.
+    search: in odd turns the best by the paper's upper confidence bound, in even ones the best by its mean.
     """
     additive = policy.acquisition in ("additive-ucb", "thompson") and not view.kernel.of_kind("interaction")
     weight = 1.0 if additive else float(turn % 2)
@@ -288,12 +288,11 @@ def _decomposed_row(
         return lowest if policy.acquisition == "thompson" else ucb(weight * beta(dimension, len(observed.y) + 1))
 
     search = policy.vertices if additive else policy.rough
-    encoding, restriction = observed.encoding, observed.restriction
-    row, _ = maximize_sum(view, encoding, vertex_acquisition, rng, search=search, restriction=restriction)
+    restriction = observed.restriction
+    row, _ = maximize_sum(view, observed.encoding, vertex_acquisition, rng, search=search, restriction=restriction)
     if restriction is not None and not restriction.agrees(row[None])[0]:
         row = restriction.conform(row[None], rng)[0]
-    is_new = encoding.keys(row[None])[0] not in observed.taken
-    return row, additive and is_new and bool(encoding.feasibility.valid(row[None])[0])
+    return row, additive and observed.admits(row)
 
 
 def joint_acquisition(policy: Policy, posterior: Posterior, observed: Observed, turn: int) -> Acquisition:

@@ -11,7 +11,8 @@ tree         nodes, vertices, conditions, and the walks along the tree
 encoding     configurations as arrays: conversion, and the one sampler
 rules        rules between parameters; `rule_syntax`, `rule_builder` and `rule_expressions` turn texts into conditions
 narrowing    numbers that rules confine to a small part of their range
-feasibility  rules on arrays: which rows are valid, and where valid rows are; `decoding` gives the values that they read
+decoding     the values of rows, as rules read them
+feasibility  rules on arrays: which rows are valid, and where valid rows are
 forms        spaces in words and as JSON
 limits       the largest JSON form of a space that is accepted
 space        `Space`: definition, validation

@@ -96,9 +96,9 @@ class Cells:
     def gate(self, interval: int) -> tuple[float, float]:
         """The lowest and the highest code at which an interval is open."""
         cells = [cell for cell, opened in enumerate(self.open) if interval in opened]
-        return self.codes_of(cells[0], cells[-1])
+        return self.code_range(cells[0], cells[-1])
 
-    def codes_of(self, first: int, last: int) -> tuple[float, float]:
+    def code_range(self, first: int, last: int) -> tuple[float, float]:
         """The lowest and the highest code that belong to the cells from one to another."""
         ends = [-math.inf, *self.starts.tolist(), math.inf]
         end = ends[last + 1]

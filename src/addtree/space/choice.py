@@ -23,6 +23,8 @@ class Choice:
     (1, 2)
     """
 
+    is_numeric = False
+
     def __init__(self, options: Mapping[Any, Space] | None = None, /, **named: Space) -> None:
         from addtree.space.space import Space  # a space consists of parameters and choices
 
@@ -42,7 +44,7 @@ class Choice:
 
     def subspace(self, label: Any) -> Space:
         """The space that an option opens."""
-        return self.spaces[find_label(self._positions, label)]
+        return self.spaces[self._cell(label)]
 
     def opened(self, value: Any) -> list[Space]:
         """The spaces that are open at an option: the one that it opens."""
@@ -50,15 +52,15 @@ class Choice:
 
     def _check(self, value: Any) -> Any:
         """The label as it stands in the definition, or a ConfigError."""
-        return self.labels[find_label(self._positions, value)]
+        return self.labels[self._cell(value)]
+
+    def _cell(self, value: Any) -> int:
+        """The position of an option, which is a cell of its own, or a ConfigError."""
+        return find_label(self._positions, value)
 
     def _encode(self, value: Any) -> float:
         """Label to position."""
-        return float(find_label(self._positions, value))
-
-    def _cell(self, value: Any) -> int:
-        """The position of an option; each is a cell of its own."""
-        return find_label(self._positions, value)
+        return float(self._cell(value))
 
     def _decode(self, code: float) -> Any:
         """Position to label."""

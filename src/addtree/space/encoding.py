@@ -3,7 +3,7 @@
 symbol  shape   meaning
 X       n x D   codes: the unit interval for real and integer columns, the position for categorical and choice columns
 
-This is the only module that converts between configurations and arrays.
+Only this module converts between configurations and arrays; `decoding` does so faster for the rules of a space.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import OptionError
 from addtree.space.cells import Cells
+from addtree.space.choice import Choice
 from addtree.space.feasibility import Feasibility
 from addtree.space.grid import Grid
 from addtree.space.narrowing import narrowed_numbers
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from addtree.space.space import Space
 
 _KEY_DECIMALS = 12  # Codes of reals that agree to this many decimals of the unit interval are one configuration.
+_MAX_ENUMERATED = 20_000  # A finite space of up to this many configurations is listed where a search finds nothing.
 
 
 class Encoding:
@@ -42,15 +44,14 @@ class Encoding:
     def __init__(self, space: Space) -> None:
         self.space = space
         constants = {name for node in space.nodes for name in node.constants}
-        choices = {name for node in space.nodes for name, _ in node.choices}
         self.names = tuple(name for name in space.variables if name not in constants)
         self.index = {name: j for j, name in enumerate(self.names)}
         # the domains of all variables; a number that rules confine to a small part of its range has that part alone
         self.variables: dict[str, Any] = {**space.variables, **(narrowed_numbers(space) if space.node_rules else {})}
         domains: list[Any] = [self.variables[name] for name in self.names]
         self._domains = tuple(domains)
-        self.is_choice: Mask = np.array([name in choices for name in self.names], dtype=np.bool_)
-        numeric = [name not in choices and domain.is_number for name, domain in zip(self.names, domains, strict=True)]
+        self.is_choice: Mask = np.array([isinstance(d, Choice) for d in domains], dtype=np.bool_)
+        numeric = [domain.is_numeric for domain in domains]
         self.is_numeric: Mask = np.array(numeric, dtype=np.bool_)
         # the number of codes of a categorical or choice column, 0 for a numeric one
         self.n_codes = np.array([0 if n else len(d.labels) for n, d in zip(numeric, domains, strict=True)], dtype=int)
@@ -157,11 +158,11 @@ class Encoding:
         """The number of values of a numeric column; infinite for a real one."""
         return float(self._domains[column].size)
 
-    def random_codes(self, column: int, k: int, rng: np.random.Generator) -> Array:
-        """k random codes of a parameter."""
+    def random_codes(self, column: int, k: int, rng: np.random.Generator | None) -> Array:
+        """k random codes of a parameter; without a generator, the middle of its range or its first category."""
         if self.is_numeric[column]:
-            return self.from_uniform(column, rng.random(k))
-        return np.asarray(rng.integers(self.n_codes[column], size=k), dtype=float)
+            return self.from_uniform(column, np.full(k, 0.5) if rng is None else rng.random(k))
+        return np.zeros(k) if rng is None else np.asarray(rng.integers(self.n_codes[column], size=k), dtype=float)
 
     def draw_in_cells(self, column: int, cells: tuple[int, int], u: Array) -> Array:
         """Codes of an opener from numbers in [0, 1], all from its first to its last cell."""
@@ -180,12 +181,13 @@ class Encoding:
 
         return self.space.tree.walk(cell)
 
-    def walk_rows(self, X: Array, node: int, rows: Index) -> Iterator[tuple[int, Index]]:
-        """The nodes that `X[rows]` activate at and below a node, each with the rows that reach it, parents first.
+    def walk_rows(self, X: Array, node: int = 0, rows: Index | None = None) -> Iterator[tuple[int, Index]]:
+        """The nodes at and below a node that `X[rows]` (by default X) activate, each with the rows that reach it.
 
-        The choices and openers of a node are read after it was visited, so that the caller can write them there.
+        Parents come first. The choices and openers of a node are read after it was visited, so that the caller can
+        write them there.
         """
-        queue = [(node, rows)]
+        queue = [(node, np.arange(len(X)) if rows is None else rows)]
         for i, reached in queue:
             yield i, reached
             for j, options in self.node_choices[i]:
@@ -230,7 +232,7 @@ class Encoding:
         """
         X = self.snap(X)
         active = np.zeros(X.shape, dtype=bool)
-        for i, reached in self.walk_rows(X, 0, np.arange(len(X))):
+        for i, reached in self.walk_rows(X):
             own = np.array([*self.node_columns[i], *(j for j, _ in self.node_choices[i])], dtype=np.intp)
             lacking = reached[np.isnan(X[np.ix_(reached, own)]).any(axis=1)]
             if len(lacking) and donors is not None and rng is not None:
@@ -241,13 +243,9 @@ class Encoding:
             for j in own.tolist():
                 missing = lacking[np.isnan(X[lacking, j])]
                 if len(missing):
-                    X[missing, j] = self._middle(j) if rng is None else self.random_codes(j, len(missing), rng)
+                    X[missing, j] = self.random_codes(j, len(missing), rng)
             active[np.ix_(reached, own)] = True
         return np.where(active, X, np.nan)
-
-    def _middle(self, column: int) -> float:
-        """The code of the middle of a numeric range, or the first category or option."""
-        return float(self.from_uniform(column, np.array([0.5]))[0]) if self.is_numeric[column] else 0.0
 
     def inside(self, X: Array, node: int) -> Mask:
         """Which rows activate a node."""
@@ -317,7 +315,6 @@ class Encoding:
         What a step of a number opens takes the middle of its range.
         """
         steps: list[Array] = []
-        opens: list[bool] = []
         for j in np.flatnonzero(~np.isnan(row) & ~self.is_choice):
             grid = self._grids[j]
             codes: list[float] = []
@@ -326,12 +323,9 @@ class Encoding:
                 codes = [float(grid.codes(to)) for to in (k - 1, k + 1) if 0 <= to < grid.n]
             elif not self.is_numeric[j]:
                 codes = [float(code) for code in range(self.n_codes[j]) if code != row[j]]
-            opens += [j in self.cells] * len(codes)
             steps += [_with(row, int(j), code) for code in codes]
         X = np.array(steps).reshape(-1, len(row))
-        if any(opens):
-            X[opens] = self.repair(X[opens], None)
-        return X
+        return self.repair(X, None) if self.cells else X
 
     def keys(self, X: Array) -> list[bytes]:
         """A key per row; equal keys are one configuration."""
@@ -344,14 +338,18 @@ class Encoding:
             found[:, j] = [code if np.isnan(code) else real._decode(code) - real.low for code in X[:, j].tolist()]
         return [row.tobytes() for row in np.where(np.isnan(X), -1.0, found)]
 
+    @property
+    def is_enumerable(self) -> bool:
+        """Whether the space is finite, and small enough to list its configurations."""
+        return self.space.n_configs <= _MAX_ENUMERATED
+
     def enumerate(self) -> Array:
         """Every configuration of a finite space that satisfies the rules, one row each."""
 
         def codes(j: int) -> list[float]:
-            domain = self._domains[j]
-            return [domain._encode(value) for value in domain.values]
+            return [self._domains[j]._encode(value) for value in self._domains[j].values]
 
-        return self.feasibility.filter(np.array(self._expand(np.full(self.n_columns, np.nan), [0], codes)))
+        return self.feasibility.filter(self._combinations(codes))
 
     def paths(self) -> Array:
         """Every path, one row each, with zeros for the parameters on it.
@@ -359,24 +357,25 @@ class Encoding:
         A number that opens parameters has the lowest code of each of its cells, so that cells that open the same
         parameters are several rows.
         """
-        return np.array(
-            self._expand(
-                np.full(self.n_columns, np.nan), [0], lambda j: list(self.cells[j].low) if j in self.cells else [0.0]
-            )
-        )
+        return self._combinations(lambda j: list(self.cells[j].low) if j in self.cells else [0.0])
 
-    def _expand(self, row: Array, todo: list[int], codes: Callable[[int], list[float]]) -> list[Array]:
-        """All completions of a row in which the nodes `todo` are still open."""
-        if not todo:
-            return [row]
-        node, *rest = todo
-        rows = [row]
-        for j in self.node_columns[node]:
-            rows = [_with(r, j, code) for r in rows for code in codes(j)]
-        branches: list[tuple[Array, list[int]]] = [(r, [*rest, *self._opened(r, node)]) for r in rows]
-        for j, options in self.node_choices[node]:
-            branches = [(_with(r, j, o), [*t, child]) for r, t in branches for o, child in enumerate(options)]
-        return [done for r, t in branches for done in self._expand(r, t, codes)]
+    def _combinations(self, codes: Callable[[int], list[float]]) -> Array:
+        """Every combination of options and of the codes `codes(j)` of each parameter, one row each."""
+
+        def completions(row: Array, todo: list[int]) -> list[Array]:
+            """The completions of a row in which the nodes `todo` are still open."""
+            if not todo:
+                return [row]
+            node, *rest = todo
+            rows = [row]
+            for j in self.node_columns[node]:
+                rows = [_with(r, j, code) for r in rows for code in codes(j)]
+            branches = [(r, [*rest, *self._opened(r, node)]) for r in rows]
+            for j, options in self.node_choices[node]:
+                branches = [(_with(r, j, o), [*t, child]) for r, t in branches for o, child in enumerate(options)]
+            return [done for r, t in branches for done in completions(r, t)]
+
+        return np.array(completions(np.full(self.n_columns, np.nan), [0]))
 
     def _opened(self, row: Array, node: int) -> list[int]:
         """The nodes that the numbers of a node open in a row."""

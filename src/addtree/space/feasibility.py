@@ -14,20 +14,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from addtree._types import Array, Mask
 from addtree.errors import SpaceError
-from addtree.space.decoding import decode_column, decode_list
+from addtree.space.decoding import DecodedRows
 from addtree.space.rules import AnyRule
 
 if TYPE_CHECKING:
     from addtree.space.encoding import Encoding
 
 _DIFFERENCE = 1e-4  # Half the difference of codes from which a normal is computed; a step if there are few values.
-_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no valid one was found.
 _MAX_CONFLICTS = 32  # The smallest set of conflicting rules is looked for among at most this many.
 
 
@@ -40,9 +39,9 @@ class FeasibilitySettings:
     rejected      random rows that a sample may draw and reject, at most
     proposals     changes of each row that are compared in a round
     rounds        rounds of changes to a row of the design
-    short_rounds  rounds of changes to a candidate
+    short_rounds  rounds of changes to a candidate of a search
     long_rounds   rounds of changes in the search for the first valid rows
-    changed       candidates that are changed, at most
+    changed       rows that `make_valid` changes, at most
     walk          steps of a random walk among valid rows
     widths        standard deviations of small changes, in units of the unit interval
     all_share     share of changes that concern all parameters that a rule mentions
@@ -61,57 +60,6 @@ class FeasibilitySettings:
     widths: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01)
     all_share: float = 0.3
     gate_weight: float = 0.2
-
-
-class _DecodedRows:
-    """Rows as rules read them; each column is decoded once."""
-
-    def __init__(self, encoding: Encoding, X: Array) -> None:
-        self._encoding, self._X = encoding, X
-        self._values: dict[str, Array] = {}
-        self._active: dict[str, Mask | None] = {}
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return len(self._X)
-
-    def values(self, name: str) -> Array:
-        """The values of a parameter: numbers, or positions of labels."""
-        if name not in self._values:
-            column = self._encoding.index.get(name)
-            codes = np.zeros(self.n) if column is None else self._X[:, column]  # A constant has no column.
-            self._values[name] = decode_column(self._encoding.variables[name], codes)
-        return self._values[name]
-
-    def active(self, name: str) -> Mask | None:
-        """Where a parameter is active; None if it is active everywhere."""
-        if name not in self._active:
-            encoding, column = self._encoding, self._encoding.index.get(name)
-            if encoding.space.conditions[name] == ((),):
-                self._active[name] = None
-            elif column is not None:
-                self._active[name] = ~np.isnan(self._X[:, column])
-            else:
-                holders = [i for i, node in enumerate(encoding.space.nodes) if name in node.constants]
-                self._active[name] = np.any([encoding.inside(self._X, i) for i in holders], axis=0)
-        return self._active[name]
-
-    def config(self, i: int) -> dict[str, Any]:
-        """The configuration of one row."""
-        return self._configs[i]
-
-    @cached_property
-    def _configs(self) -> list[dict[str, Any]]:
-        """The configurations of all rows, decoded column by column, because that is much faster."""
-        found: list[dict[str, Any]] = [{} for _ in range(self.n)]
-        for name, domain in self._encoding.variables.items():
-            column, active = self._encoding.index.get(name), self.active(name)
-            rows = np.arange(self.n) if active is None else np.flatnonzero(active)
-            codes = np.zeros(len(rows)) if column is None else self._X[rows, column]
-            for i, value in zip(rows.tolist(), decode_list(domain, codes), strict=True):
-                found[i][name] = value
-        return found
 
 
 class Feasibility:
@@ -144,7 +92,7 @@ class Feasibility:
 
     def valid(self, X: Array) -> Mask:
         """Which rows satisfy all rules (n)."""
-        rows, valid = _DecodedRows(self._encoding, X), np.ones(len(X), dtype=bool)
+        rows, valid = DecodedRows(self._encoding, X), np.ones(len(X), dtype=bool)
         for rule, node in self.rules:
             holds = rule.holds_rows(rows)
             valid &= holds | ~self._encoding.inside(X, node) if node else holds
@@ -156,7 +104,7 @@ class Feasibility:
 
     def distances(self, X: Array) -> Array:
         """How far rows are from satisfying each rule (n x R); zero where they do."""
-        rows = _DecodedRows(self._encoding, X)
+        rows = DecodedRows(self._encoding, X)
         far = [rule.distances(rows) * self._encoding.inside(X, node) for rule, node in self.rules]
         return np.asarray(np.array(far).reshape(len(self.rules), len(X)).T)
 
@@ -209,7 +157,7 @@ class Feasibility:
             X[rows] = encoding.repair(X[rows], rng)
         return X
 
-    def candidates(
+    def make_valid(
         self, X: Array, rng: np.random.Generator, *, keep: Sequence[int] = (), rounds: int | None = None
     ) -> Array:
         """The valid rows, and some of the others with changes that make them valid; `keep` and `rounds` as above."""
@@ -247,7 +195,7 @@ class Feasibility:
             rest = drawn[~valid][: settings.pool]
             changed, good = self.change(rest, rng, rounds=settings.long_rounds, enough=len(rest) // 2)
             found = np.concatenate([found, changed[good]])
-        if not len(found) and self._encoding.space.n_configs <= _ENUMERABLE:
+        if not len(found) and self._encoding.is_enumerable:
             found = self._encoding.enumerate()[: settings.pool]
         if not len(found):
             raise self._conflict()

@@ -11,7 +11,6 @@ box     by name, the least and the largest value of every number
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from addtree.space.parameters import Integer, Real
 from addtree.space.rule_expressions import (
+    OPERATIONS,
     Arithmetic,
     Comparison,
     Condition,
@@ -28,8 +28,8 @@ from addtree.space.rule_expressions import (
     Membership,
     Negative,
     Not,
-    Number,
     NumberExpression,
+    NumericParameter,
     Same,
     Truth,
 )
@@ -47,12 +47,6 @@ _SHORTEST = 1e-13  # What is left is not cut further if it is shorter than this 
 _ROUNDS = 10  # Passes over all numbers; a cut of one may permit cuts of others.
 
 _ANYTHING: Interval = (-math.inf, math.inf)
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
 
 
 def narrowed_numbers(space: Space) -> dict[str, Real | Integer]:
@@ -67,7 +61,8 @@ def narrowed_numbers(space: Space) -> dict[str, Real | Integer]:
     (0.0, True)
     """
     numbers = {name: d for name, d in space.variables.items() if isinstance(d, (Real, Integer))}
-    rules = {name: found for name, d in numbers.items() if _can_narrow(d) and (found := _binding(space, name))}
+    movable = [name for name, d in numbers.items() if not d.is_constant and not d.opens]
+    rules = {name: found for name in movable if (found := _binding(space, name))}
     box: dict[str, Interval] = {name: (d.low, d.high) for name, d in numbers.items()}
     left = dict.fromkeys(rules, (0.0, 1.0))
     for _ in range(_ROUNDS):
@@ -81,10 +76,6 @@ def narrowed_numbers(space: Space) -> dict[str, Real | Integer]:
         return {}  # The rules conflict. The search for valid rows says so, and names them.
     small = [name for name, (low, high) in left.items() if high - low <= _SMALL]
     return {name: replace(numbers[name], low=box[name][0], high=box[name][1]) for name in small}
-
-
-def _can_narrow(domain: Real | Integer) -> bool:
-    return not domain.is_constant and not domain.opens
 
 
 def _binding(space: Space, name: str) -> list[Rule]:
@@ -166,17 +157,17 @@ def _bounds(expression: NumberExpression, box: Box) -> Interval:
     """The least and the largest value of an expression in a box, or more. Rounding is monotonic, so floats will do."""
     if isinstance(expression, Constant):
         return expression.number, expression.number
-    if isinstance(expression, Number):
+    if isinstance(expression, NumericParameter):
         return box[expression.name]
     if isinstance(expression, Lookup):
         return min(expression.numbers), max(expression.numbers)
     if isinstance(expression, Negative):
         low, high = _bounds(expression.operand, box)
         return -high, -low
-    if isinstance(expression, Arithmetic) and expression.symbol in _OPERATIONS:
+    if isinstance(expression, Arithmetic) and expression.symbol in ("+", "-", "*", "/"):
         x, y = _bounds(expression.left, box), _bounds(expression.right, box)
         if expression.symbol != "/" or not y[0] <= 0 <= y[1]:
-            return _extremes(_OPERATIONS[expression.symbol], x, y)
+            return _extremes(OPERATIONS[expression.symbol], x, y)
     return _ANYTHING
 
 

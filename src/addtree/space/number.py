@@ -138,7 +138,7 @@ class Number(ABC):
 
     # ------------------------------------------------------------------ codes
 
-    is_number = True
+    is_numeric = True
 
     @property
     def is_constant(self) -> bool:

@@ -81,6 +81,11 @@ class Real(Number):
                 raise self._off_grid()
         self._check_opens(read_float)
 
+    @property
+    def _is_continuous(self) -> bool:
+        """Whether there is neither a step nor a single value; keys are then the values themselves."""
+        return self.step is None and not self.is_constant
+
     @cached_property
     def size(self) -> float:
         """The number of values; infinite where they are too many to treat them one by one."""
@@ -102,7 +107,7 @@ class Real(Number):
         return self.grid is None and spacing > _COARSE * (self.high - self.low)
 
     def _count(self, first: Any, last: Any) -> float:
-        if self.grid is not None or self.is_constant:
+        if not self._is_continuous:
             return super()._count(first, last)
         return float(_ordinal(last) - _ordinal(first) + 1) if self.is_coarse or first == last else math.inf
 
@@ -131,7 +136,8 @@ class Real(Number):
         return int(steps.to_integral_value(context=_DECIMAL))
 
     def _is_near(self, value: float, other: float) -> bool:
-        return abs(value - other) <= min(_TOLERANCE, 0.25 * (self.step or 1.0)) + 4.0 * math.ulp(value)  # for rounding
+        """Whether two values are one up to rounding: the tolerance is less than a step, apart from a few floats."""
+        return abs(value - other) <= min(_TOLERANCE, 0.25 * (self.step or 1.0)) + 4.0 * math.ulp(value)
 
     def _key(self, value: float) -> Any:
         return value if self.grid is None else self._position(value)
@@ -149,7 +155,7 @@ class Real(Number):
         return float(_DECIMAL.add(_decimal(self.low), steps))
 
     def _next_key(self, key: Any, direction: int) -> Any:
-        if self.grid is None and not self.is_constant:
+        if self._is_continuous:
             return math.nextafter(key, math.copysign(math.inf, direction)) + 0.0
         return super()._next_key(key, direction)
 
@@ -162,14 +168,14 @@ class Real(Number):
         return first, last
 
     def _code(self, key: Any) -> float:
-        if self.grid is not None or self.is_constant:
+        if not self._is_continuous:
             return super()._code(key)
         if self._is_curved:
             return math.log(key / self.low) / math.log(self.high / self.low)
         return float((key - self.low) / (self.high - self.low))
 
     def _nearest_key(self, code: float) -> Any:
-        if self.grid is not None or self.is_constant:
+        if not self._is_continuous:
             return super()._nearest_key(code)
         if code <= 0:
             return self.low
@@ -182,7 +188,7 @@ class Real(Number):
     @property
     def values(self) -> Iterator[float]:
         """Every value, in ascending order."""
-        if self.grid is not None or self.is_constant:
+        if not self._is_continuous:
             yield from super().values
             return
         value = self.low
@@ -319,7 +325,7 @@ class Categorical:
         return hash((self.ordered, tuple(self._positions) if self.ordered else frozenset(self._positions)))
 
     @property
-    def is_number(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether the values are numbers for the model."""
         return self.ordered
 

@@ -1,9 +1,9 @@
 """Restrictions: the configurations that agree with a partial one.
 
-A partial configuration gives values to some parameters. It implies the options and intervals that lead to them: of each
-choice or number that opens parameters, those cells remain with which all of the given parameters can be active at once.
-A search that completes a partial configuration makes every candidate agree with the restriction, and leaves the given
-columns alone.
+A partial configuration gives values to some parameters, and thereby implies the options and intervals that lead to
+them: a choice or a number that opens parameters may only be in the cells in which all given parameters can be active at
+once. A search that completes a partial configuration makes every candidate agree with the restriction, and leaves the
+given columns alone.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import ConfigError, OptionError
 from addtree.space.encoding import Encoding
+from addtree.space.forms import condition_text
 from addtree.space.rules import AnyRule, FunctionRule
 
 _TOLERANCE = 1e-12  # Codes of the unit interval that differ by less than this are one value.
 _DRAWS = 64  # Random rows among which a row that satisfies all rules is looked for.
-_ENUMERABLE = 20_000  # A finite space of up to this many configurations is listed if no such row was found.
-_REPAIRS = 3  # Times that rows which violate rules are changed and made to agree again.
+_REPAIRS = 3  # Times that rows that violate rules are changed, and then made to agree again.
 _ROUNDS = 12  # Rounds of changes each time.
 
 
@@ -34,8 +34,8 @@ class Restriction:
 
     values  the given values by name
     codes   D, their codes; NaN in the columns that are free
-    cells   by node and column of a choice or opener at that node, the cells that are allowed: those with which
-            everything that must be active below the node can be
+    cells   by node and column of a choice or opener at that node, the allowed cells: in these, everything that must be
+            active below the node can be active
 
     >>> from addtree import Choice, Real, Space
     >>> space = Space(x=Real(0, 1), c=Choice(a=Space(), b=Space(y=Real(0, 1))))
@@ -58,7 +58,9 @@ class Restriction:
         optional  names whose values count where the parameter is active, but which need not be active
         active    names of further parameters that must be active
         """
-        values = _checked_values(encoding, partial)
+        if not isinstance(partial, Mapping):
+            raise ConfigError(f"a configuration is a mapping of parameter names to values, got {partial!r}")
+        values = {name: encoding.space._check_value(name, value) for name, value in partial.items()}
         codes = np.full(encoding.n_columns, np.nan)
         for name in values.keys() & encoding.index.keys():  # a constant has no column
             codes[encoding.index[name]] = encoding.encode_value(name, values[name])
@@ -68,7 +70,7 @@ class Restriction:
             raise ConfigError(_conflict(encoding, codes, required, values))
         restriction = cls(encoding, values, codes, cells)
         if encoding.feasibility.rules:
-            _ = restriction._example
+            _ = restriction._example  # raises a ConfigError if there is none
         return restriction
 
     @cached_property
@@ -102,10 +104,10 @@ class Restriction:
         return np.asarray(np.any([self.allowed(node, column) for node in nodes], axis=0))
 
     def narrowed(self, excluded: Mapping[str, Collection[int]], preferred: Config) -> Restriction:
-        """The same restriction without some cells, and with values for further parameters, as far as it allows both.
+        """The same restriction without some cells, and with values for further parameters, where it allows these.
 
-        excluded   by the names of choices and openers, the cells that do not count
-        preferred  values that count where the parameter is active and has no given value
+        excluded   by the names of choices and openers, the cells to leave out
+        preferred  values for parameters that have no given value, where they are active
         """
         encoding, codes, cells = self.encoding, self.codes.copy(), {}
         for name, value in preferred.items():
@@ -146,7 +148,7 @@ class Restriction:
     def in_allowed_branch(self, X: Array) -> Mask:
         """Which rows have only allowed options and cells."""
         inside = np.ones(len(X), dtype=bool)
-        for i, rows in self.encoding.walk_rows(X, 0, np.arange(len(X))):
+        for i, rows in self.encoding.walk_rows(X):
             for name, _ in self.encoding.space.nodes[i].branches:
                 j = self.encoding.index[name]
                 inside[rows] &= np.isin(_cells_of(self.encoding, j, X[rows, j]), self.cells[i, j])
@@ -183,7 +185,7 @@ class Restriction:
             encoding.space.validate(self._with_values(encoding.decode(self.row)))
             return self.row
         found = encoding.feasibility.filter(self.conform(encoding.sample(_DRAWS, rng), rng))
-        if not len(found) and encoding.space.n_configs <= _ENUMERABLE:
+        if not len(found) and encoding.is_enumerable:
             found = encoding.enumerate()
             found = found[self.agrees(found)]
         if not len(found):
@@ -230,7 +232,7 @@ class Restriction:
         """The same rows, made to agree, whatever the rules."""
         X, encoding = X.copy(), self.encoding
         active = np.zeros(X.shape, dtype=bool)
-        for i, rows in encoding.walk_rows(X, 0, np.arange(len(X))):
+        for i, rows in encoding.walk_rows(X):
             for j in (*encoding.node_columns[i], *(j for j, _ in encoding.node_choices[i])):
                 X[rows, j] = self.adjust(i, j, X[rows, j], rng)
                 active[rows, j] = True
@@ -285,22 +287,6 @@ def check_initial(initial: Any) -> Sequence[Any]:
     return initial
 
 
-def _checked_values(encoding: Encoding, partial: Any) -> dict[str, Any]:
-    """The values as plain Python values, or a ConfigError."""
-    space = encoding.space
-    if not isinstance(partial, Mapping):
-        raise ConfigError(f"a configuration is a mapping of parameter names to values, got {partial!r}")
-    values = {}
-    for name, value in partial.items():
-        if name not in space.variables:
-            raise ConfigError(space._why_not(name, value))
-        try:
-            values[name] = space.variables[name]._check(value)
-        except ConfigError as error:
-            raise ConfigError(f"parameter {name!r}: {error}") from None
-    return values
-
-
 def _cells_of(encoding: Encoding, column: int, codes: Array) -> Index:
     """The options of a choice, or the cells of an opener, that codes stand for."""
     cells = encoding.cells[column].of_codes(codes) if column in encoding.cells else codes
@@ -344,5 +330,7 @@ def _conflict(encoding: Encoding, codes: Array, required: Sequence[str], values:
             conflicting = others
     space = encoding.space
     given = " and ".join(f"{name!r} = {values[name]!r}" if name in values else repr(name) for name in conflicting)
-    when = ", ".join(f"{name!r} is active {space._when(space.conditions[name])}" for name in conflicting)
+    when = ", ".join(
+        f"{name!r} is active {condition_text(space.conditions[name], space.variables)}" for name in conflicting
+    )
     return f"parameters {given} are never active together: {when}; leave one of them out, or change the choice"

@@ -20,7 +20,6 @@ from addtree.space.forms import did_you_mean
 from addtree.space.labels import Scalar, label_key
 from addtree.space.parameters import Integer
 from addtree.space.rule_expressions import (
-    EXACT,
     MAX_EXPONENT,
     Arithmetic,
     Comparison,
@@ -31,13 +30,13 @@ from addtree.space.rule_expressions import (
     Membership,
     Negative,
     Not,
-    Number,
     NumberExpression,
+    NumericParameter,
     Same,
     Truth,
     apply,
 )
-from addtree.support.numbers import is_number
+from addtree.support.numbers import MAX_EXACT, is_number
 
 _MAX_DEPTH = 100  # Levels of a rule's tree; every sum or product of two terms is one.
 _LISTED = 12  # Labels that an error message lists.
@@ -71,12 +70,6 @@ class Variable:
     labels: tuple[Any, ...] | None
     ordered: bool
     whole: bool
-
-    @classmethod
-    def from_domain(cls, name: str, domain: Any) -> Variable:
-        """The view of a `Real`, `Integer`, `Categorical` or `Choice`."""
-        labels = getattr(domain, "labels", None)
-        return cls(name, labels, bool(getattr(domain, "ordered", False)), isinstance(domain, Integer))
 
 
 @dataclass(frozen=True)
@@ -144,9 +137,10 @@ class Builder:
             self._refuse(f"parameter {rule_syntax.shorten(name)} is unknown; {did_you_mean(name, self._domains)}")
         self.names[name] = None
         domain = self._domains[name]
-        if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > EXACT:
+        if isinstance(domain, Integer) and max(abs(domain.low), abs(domain.high)) > MAX_EXACT:
             self.is_exact = False
-        return Variable.from_domain(name, domain)
+        labels, ordered = getattr(domain, "labels", None), bool(getattr(domain, "ordered", False))
+        return Variable(name, labels, ordered, isinstance(domain, Integer))
 
     def _literal(self, value: Any) -> _Literal:
         if isinstance(value, float) and not np.isfinite(value):
@@ -188,7 +182,7 @@ class Builder:
             case _Literal(value=value) if is_number(value):
                 return self._constant(value)
             case Variable(labels=None):
-                return Number(operand.name, operand.whole)
+                return NumericParameter(operand.name, operand.whole)
             case Variable(labels=labels) if all(map(is_number, labels or ())):
                 return self._lookup(operand, tuple(labels or ()))
         self._refuse(f"{_described(operand)} is not a number")
@@ -207,12 +201,12 @@ class Builder:
         self._refuse(f"{_described(operand)} is not a condition; compare it with something")
 
     def _constant(self, value: Any) -> Constant:
-        if isinstance(value, int) and abs(value) > EXACT:
+        if isinstance(value, int) and abs(value) > MAX_EXACT:
             self.is_exact = False
         return Constant(value)
 
     def _lookup(self, variable: Variable, numbers: tuple[Any, ...]) -> Lookup:
-        if any(isinstance(number, int) and abs(number) > EXACT for number in numbers):
+        if any(isinstance(number, int) and abs(number) > MAX_EXACT for number in numbers):
             self.is_exact = False
         return Lookup(variable.name, variable.labels or (), numbers)
 

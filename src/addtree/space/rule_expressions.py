@@ -1,6 +1,6 @@
 """The expressions that rules consist of, and their two evaluations.
 
-    number     Constant, Number (a numeric parameter), Lookup (a number per label of a parameter), Negative, Arithmetic
+    number     Constant, NumericParameter, Lookup (a number per label of a parameter), Negative, Arithmetic
     condition  Truth, Comparison, Membership, Same, Not, Junction
 
 `value(config)` evaluates an expression for one configuration, with Python's own numbers. `rows(columns)` evaluates it
@@ -26,15 +26,15 @@ import numpy as np
 
 from addtree._types import Array, Config, Mask
 from addtree.space.labels import label_key
+from addtree.support.numbers import MAX_EXACT
 
 Numeral: TypeAlias = int | float
 
-EXACT = 2**53  # Integers up to this size are exact as floats.
 MAX_EXPONENT = 1024  # `**` with an integer exponent beyond this has no value.
 _MAX_BITS = 8192  # An integer of more bits than this is not computed.
 LEAST_DISTANCE = 0.05  # The distance of a row that violates a condition by almost nothing.
 
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -57,7 +57,7 @@ _OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="
 
 def apply(symbol: str, left: Numeral, right: Numeral) -> Numeral:
     """The result of one operation, or an ArithmeticError if it has none within the bounds."""
-    result = _power(left, right) if symbol == "**" else _OPERATIONS[symbol](left, right)
+    result = _power(left, right) if symbol == "**" else OPERATIONS[symbol](left, right)
     if isinstance(result, int):
         if result.bit_length() > _MAX_BITS:
             raise OverflowError(f"{left} {symbol} {right} is too large")
@@ -127,7 +127,7 @@ class Constant(NumberExpression):
 
 
 @dataclass(frozen=True)
-class Number(NumberExpression):
+class NumericParameter(NumberExpression):
     """A numeric parameter."""
 
     name: str
@@ -211,9 +211,9 @@ class Arithmetic(NumberExpression):
             x, y = np.broadcast_to(x, columns.n), np.broadcast_to(y, columns.n)
             result = self._by_element(x, y, np.broadcast_to(undefined, columns.n))
         else:
-            result = _OPERATIONS[self.symbol](x, y)
+            result = OPERATIONS[self.symbol](x, y)
         if self.whole:
-            columns.doubtful |= ~(np.abs(result) < EXACT) & ~undefined
+            columns.doubtful |= ~(np.abs(result) < MAX_EXACT) & ~undefined
         return result, undefined | ~np.isfinite(result)
 
     def _by_element(self, x: Array, y: Array, undefined: Mask) -> Array:

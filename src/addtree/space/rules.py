@@ -9,31 +9,15 @@ A rule that mentions an inactive parameter holds. A rule that has no value, such
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from addtree._types import Array, Config, Index, Mask
 from addtree.errors import ConfigError, SpaceError
+from addtree.space.decoding import DecodedRows
 from addtree.space.rule_builder import Builder
 from addtree.space.rule_expressions import LEAST_DISTANCE, Columns
-
-
-class Rows(Protocol):
-    """n configurations, decoded as far as rules need them."""
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-
-    def values(self, name: str) -> Array:
-        """The values of a parameter (n): numbers, or the positions of labels; anything where it is inactive."""
-
-    def active(self, name: str) -> Mask | None:
-        """Where a parameter is active (n); None if it is active everywhere."""
-
-    def config(self, i: int) -> Config:
-        """The configuration of one row."""
 
 
 class Rule:
@@ -63,7 +47,7 @@ class Rule:
         except ArithmeticError:
             return False
 
-    def holds_rows(self, rows: Rows) -> Mask:
+    def holds_rows(self, rows: DecodedRows) -> Mask:
         """Whether each of n rows satisfies it."""
         holds = np.ones(rows.n, dtype=bool)
         index, columns = self._active(rows)
@@ -76,7 +60,7 @@ class Rule:
             holds[i] = self.holds(rows.config(i))
         return holds
 
-    def distances(self, rows: Rows) -> Array:
+    def distances(self, rows: DecodedRows) -> Array:
         """How far n rows are from satisfying it: zero where they do, at most 1."""
         far = np.zeros(rows.n)
         bad = np.flatnonzero(~self.holds_rows(rows))
@@ -86,7 +70,7 @@ class Rule:
                 far[bad] = np.maximum(self.condition.distance(columns), LEAST_DISTANCE)
         return far
 
-    def _active(self, rows: Rows) -> tuple[Index, Columns]:
+    def _active(self, rows: DecodedRows) -> tuple[Index, Columns]:
         """The rows in which all parameters that the rule mentions are active, and their values."""
         values = {name: rows.values(name) for name in self.names}
         masks = [mask for name in self.names if (mask := rows.active(name)) is not None]
@@ -136,11 +120,11 @@ class FunctionRule:
             raise SpaceError(f"rule {self}: the function returned {result!r} for {own!r}; return True or False")
         return bool(result)
 
-    def holds_rows(self, rows: Rows) -> Mask:
+    def holds_rows(self, rows: DecodedRows) -> Mask:
         """Whether each of n rows satisfies it."""
         return np.array([self.holds(rows.config(i)) for i in range(rows.n)], dtype=bool)
 
-    def distances(self, rows: Rows) -> Array:
+    def distances(self, rows: DecodedRows) -> Array:
         """0 where a row satisfies it, else 1."""
         return np.where(self.holds_rows(rows), 0.0, 1.0)
 

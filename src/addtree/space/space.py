@@ -176,8 +176,7 @@ class Space:
 
         def count(i: int, below: list[list[float]]) -> float:
             node = self.nodes[i]
-            plain = set(node.parameters) - {name for name, _ in node.openers}
-            total = math.prod(sizes[name] for name in node.parameters if name in plain)
+            total = math.prod(sizes[name] for name in node.parameters if name not in cells)
             for (name, _), values in zip(node.branches, below, strict=True):
                 opened = zip(cells[name], self.tree.cells[name], strict=True)
                 total *= sum(size * math.prod(values[o] for o in positions) for size, positions in opened)
@@ -211,7 +210,9 @@ class Space:
         out: dict[str, Any] = {}
         for _, node in self._walk(out):
             for name in node.names:
-                out[name] = self._checked(name, config, node)
+                if name not in config:
+                    raise ConfigError(self._why_needed(name, node))
+                out[name] = self._check_value(name, config[name])
         for name, value in config.items():
             if name not in out:
                 raise ConfigError(self._why_not(name, value))
@@ -225,27 +226,26 @@ class Space:
             if node in active and not rule.holds(config):
                 raise violation(rule, config)
 
-    def _checked(self, name: str, config: Config, node: Node) -> Any:
-        domain = self.variables[name]
-        if name not in config:
-            when = self._when(tuple(self.tree.in_cells(node.location)))
-            raise ConfigError(f"parameter {name!r} is missing; it is active {when}: add {example(domain)}")
+    def _check_value(self, name: Any, value: Any) -> Any:
+        """One value as a plain Python value, or a ConfigError; whether the parameter is active does not matter."""
+        if name not in self.variables:
+            raise ConfigError(self._why_not(name, value))
         try:
-            return domain._check(config[name])
+            return self.variables[name]._check(value)
         except ConfigError as error:
             raise ConfigError(f"parameter {name!r}: {error}") from None
+
+    def _why_needed(self, name: str, node: Node) -> str:
+        when = condition_text(tuple(self.tree.in_cells(node.location)), self.variables)
+        return f"parameter {name!r} is missing; it is active {when}: add {example(self.variables[name])}"
 
     def _why_not(self, name: Any, value: Any) -> str:
         if name in self.variables:
             return (
                 f"parameter {name!r} = {value!r} is inactive in this configuration; it is active "
-                f"{self._when(self.conditions[name])}: leave it out, or change what it depends on"
+                f"{condition_text(self.conditions[name], self.variables)}: leave it out, or change what it depends on"
             )
         return f"parameter {name!r} = {value!r} is unknown; {did_you_mean(name, self.variables)}"
-
-    def _when(self, condition: Condition) -> str:
-        """A condition in words."""
-        return condition_text(condition, self.variables)
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
         """A configuration drawn at random: options equally likely, numbers uniform on their scale."""
@@ -334,9 +334,9 @@ def _rules_below(
     """The rules of a space and of those below it, with the locations of their nodes; a constant opens no node."""
     yield from ((location, rule) for rule in space.rules)
     for name in space.children:
-        opening = _describe(domains[name])
-        is_constant = opening is not None and opening.kind == "constant"
-        for o, (_, below) in enumerate(opened_spaces(domains[name])):
+        domain = domains[name]
+        is_constant = not isinstance(domain, Choice) and domain.is_constant
+        for o, (_, below) in enumerate(opened_spaces(domain)):
             yield from _rules_below(below, location if is_constant else (*location, (name, o)), domains)
 
 
@@ -374,16 +374,15 @@ def _check_names(root: Space) -> None:
                 )
             _claim(name, "here", mine)
             opened = [(text, names_below(sub)) for text, sub in opened_spaces(child)]
+            cells = child.cells.open if isinstance(child, (Real, Integer)) else [(o,) for o in range(len(opened))]
+            link = "=" if isinstance(child, Choice) else " in "
             below: dict[str, str] = {}
-            for cell in [] if isinstance(child, (Choice, Categorical)) else child.cells.open:
+            for cell in cells:
                 together: dict[str, str] = {}
                 for text, names in (opened[o] for o in cell):
                     for other in names:
-                        _claim(other, f"under {name} in {text}", together)
+                        _claim(other, f"under {name}{link}{text}", together)
                 below.update(together)
-            if isinstance(child, Choice):
-                for text, names in opened:
-                    below.update(dict.fromkeys(names, f"under {name}={text}"))
             for other, where in below.items():
                 _claim(other, where, mine)
         return mine

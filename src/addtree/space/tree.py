@@ -123,13 +123,13 @@ class Tree(Generic[D]):
             nodes.append(Node(location, tuple(parameters), tuple(choices), tuple(openers), tuple(constants)))
         return cls(tuple(nodes), domains, cells)
 
-    def walk(self, cell: Callable[[str], int], start: int = 0) -> Iterator[tuple[int, Node]]:
-        """The nodes that one configuration activates at and below `start`, parents first.
+    def walk(self, cell: Callable[[str], int]) -> Iterator[tuple[int, Node]]:
+        """The nodes that one configuration activates, parents first.
 
         `cell(name)` is called for each choice and opener of a node after that node was yielded, so that the caller can
         decide about it there.
         """
-        queue = [start]
+        queue = [0]
         for i in queue:
             node = self.nodes[i]
             yield i, node
