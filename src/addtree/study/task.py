@@ -201,8 +201,9 @@ def _goals(path: Path, module: ModuleType) -> Goals:
         for std in goals.noise.values():
             Specification(noise=std)
     except OptionError as error:
-        named = next(name for name in ("maximize", *names) if str(error).startswith(name))
-        raise TaskError(f"{path}: {error}; rename `{named}` if it is something else") from None
+        named = next((name for name in ("maximize", *names) if str(error).startswith(name)), None)
+        remedy = f"; rename `{named}` if it is something else" if named else ""
+        raise TaskError(f"{path}: {error}{remedy}") from None
     return goals
 
 

@@ -23,6 +23,7 @@ class Interrupt:
         """Ask to stop; raises KeyboardInterrupt if the objective is running."""
         self.requested = True
         if self._inside_objective:
+            self._inside_objective = False  # `__exit__` is not called if this happens in `__enter__`
             raise KeyboardInterrupt
 
     def check(self) -> None:
@@ -32,7 +33,8 @@ class Interrupt:
 
     def __enter__(self) -> None:
         self._inside_objective = True
-        self.check()
+        if self.requested:
+            self.request()
 
     def __exit__(self, *error: object) -> None:
         self._inside_objective = False
