@@ -233,8 +233,10 @@ class Inferred:
         """Whether a trial has exactly the parameters and ranges that the space has for it.
 
         A trial that did not run to its end may have fewer parameters. A parameter that nothing explains may be present
-        or not.
+        or not. One that was removed from the code must be missing.
         """
+        if self._removed.keys() & trial.params.keys():
+            return False
         if not all(self._fits_range(name, distribution) for name, distribution in trial.distributions.items()):
             return False
         complete = trial.state == TrialState.COMPLETE
