@@ -48,6 +48,7 @@ class Inferred:
 
     dynamic   the names of the parameters that are modelled by their positions in dynamic ranges
     optional  the names of those that a trial may lack although the space has them for it
+    opened    for each parameter with a dynamic range, also if it is modelled by its values: itself and what it opens
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
@@ -70,6 +71,8 @@ class Inferred:
         self._unexplained = structure.unexplained | structure.removed | moved
         self._gates = {name: structure.gates(name) for name in self.space.variables}
         self.optional = structure.with_opened(self._unexplained)
+        varying = self._varying & self.space.variables.keys()
+        self.opened = {name: structure.with_opened(frozenset([name])) for name in varying}
         self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {
             name
