@@ -418,6 +418,22 @@ def test_a_dynamic_number_that_opens_parameters_causes_no_repeated_trials(
     assert len({repr(sorted(params.items())) for params in params_of(study)}) == 40
 
 
+def test_edited_code_with_a_parameter_that_nothing_explains_causes_no_repeated_trials() -> None:
+    """`a` was narrowed, so suggestions keep to its present range, also those that are drawn at random."""
+
+    def objective(high: int) -> Callable[[optuna.Trial], float]:
+        def value(trial: optuna.Trial) -> float:
+            a, b = trial.suggest_int("a", 1, high), trial.suggest_categorical("b", [0, 1, 2])
+            return a + b + (trial.suggest_float("x", 0, 1) if (a + b) % 3 == 0 else 1)
+
+        return value
+
+    study = optimized(objective(8), 12, seed=1)
+    study.optimize(objective(6), n_trials=18)
+    assert len({repr(sorted(params.items())) for params in params_of(study)}) == 30
+    assert all(params["a"] <= 6 for params in params_of(study)[12:])
+
+
 def test_two_workers_share_suggestions_for_dynamic_ranges() -> None:
     """The suggestion of a running trial is known to others as positions before its ranges are known."""
     study = optimized(interval, 15, seed=0)

@@ -225,13 +225,18 @@ class StudyModel:
                 return params
             pending = [*pending, config]
         # If the positions of a range do not matter, the model may suggest further ones forever.
-        return self._random_params(number, rng) if agreeing is None else params
+        return self._random_params(number, rng, agreeing)
 
-    def _random_params(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
+    def _random_params(self, number: int, rng: np.random.Generator, restriction: Restriction | None) -> dict[str, Any]:
         """Random parameters that repeat no trial, if such are found."""
+        space = self.translation.space
         params: dict[str, Any] = {}
         for _ in range(_MAX_DRAWS):
-            params = self.translation.params(self.translation.space.sample(rng))
+            config = space.sample(rng)
+            if restriction is not None:
+                row = restriction.complete(space.encoding.encode([config]), rng)[0]
+                config = restriction.restore(space.encoding.decode(row))
+            params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break
         return params
