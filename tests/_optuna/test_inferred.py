@@ -140,6 +140,7 @@ def test_a_removed_parameter_has_one_value_in_suggestions() -> None:
     assert inferred.config({"x": 0.3, "old": 0.2}, complete=True) == {"x": 0.3, "old": 0.2}
     assert inferred.config({"x": 0.3}, complete=True) == {"x": 0.3, "old": 0.5}
     assert inferred.fits(trial({"x": 0.3}, {}))
+    assert not inferred.fits(trial({"x": 0.3, "old": 0.5}, {}))  # It was not removed.
 
 
 def test_what_a_removed_parameter_opens_is_removed_with_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -146,6 +147,22 @@ def test_a_parameter_that_nothing_explains_does_not_make_the_structure_inferred_
         study.add_trial(momentum(i))
         state.refresh(study)
     assert state.model.translation is settled
+
+
+def test_a_parameter_that_was_missing_once_is_not_taken_for_removed() -> None:
+    """As where an objective returns before it asks for everything."""
+
+    def observed(i: int, *names: str) -> FrozenTrial:
+        params = dict.fromkeys(names, (i % 10) / 10)
+        return optuna.create_trial(params=params, distributions=dict.fromkeys(names, UNIT), value=0.0)
+
+    study = optuna.create_study()
+    study.add_trials([*(observed(i, "a", "x") for i in range(40)), observed(40, "a")])
+    state = state_of(study)
+    study.add_trial(observed(41, "a", "x"))
+    state.refresh(study)
+    assert state.model is not None
+    assert len({state.model.suggest(42 + i, np.random.default_rng(0))["x"] for i in range(5)}) > 1
 
 
 def test_a_stepped_range_that_moves_is_told_again() -> None:

@@ -395,6 +395,45 @@ def test_dynamic_ranges_have_no_duplicates_and_beat_tpe(objective: Callable[[opt
     assert ours < tpe
 
 
+def skips(trial: optuna.Trial) -> float:
+    """58 configurations."""
+    n = trial.suggest_int("n_layers", 1, 4)
+    n_skips = trial.suggest_int("n_skips", 0, n - 1)
+    kinds = [trial.suggest_categorical(f"skip_{i}", ["add", "concat", "none"]) for i in range(n_skips)]
+    return abs(n - 3) * 0.3 + abs(n_skips - 2) * 0.2 + len(kinds) - kinds.count("add")
+
+
+def leaves(trial: optuna.Trial) -> float:
+    depth = trial.suggest_int("depth", 1, 5)
+    n = trial.suggest_int("leaves", 2, 2**depth)
+    return depth + n + (trial.suggest_float("reg", 0, 1) if n > 8 else 0.0)
+
+
+@pytest.mark.parametrize("objective", [skips, leaves])
+def test_a_dynamic_number_that_opens_parameters_causes_no_repeated_trials(
+    objective: Callable[[optuna.Trial], float],
+) -> None:
+    """It is modelled by its values, so the suggested one may lie outside of the range that the code then asks for."""
+    study = optimized(objective, 40, seed=0)
+    assert len({repr(sorted(params.items())) for params in params_of(study)}) == 40
+
+
+def test_edited_code_with_a_parameter_that_nothing_explains_causes_no_repeated_trials() -> None:
+    """`a` was narrowed, so suggestions keep to its present range, also those that are drawn at random."""
+
+    def objective(high: int) -> Callable[[optuna.Trial], float]:
+        def value(trial: optuna.Trial) -> float:
+            a, b = trial.suggest_int("a", 1, high), trial.suggest_categorical("b", [0, 1, 2])
+            return a + b + (trial.suggest_float("x", 0, 1) if (a + b) % 3 == 0 else 1)
+
+        return value
+
+    study = optimized(objective(8), 12, seed=1)
+    study.optimize(objective(6), n_trials=18)
+    assert len({repr(sorted(params.items())) for params in params_of(study)}) == 30
+    assert all(params["a"] <= 6 for params in params_of(study)[12:])
+
+
 def test_two_workers_share_suggestions_for_dynamic_ranges() -> None:
     """The suggestion of a running trial is known to others as positions before its ranges are known."""
     study = optimized(interval, 15, seed=0)

@@ -75,3 +75,19 @@ def test_only_the_parameter_that_would_occur_twice_moves_to_the_root() -> None:
     found = assemble(parents, domains)
     assert found.conditions["x"] == ((),)
     assert found.conditions["b"] == ((("a", 1),),)
+
+
+def test_a_second_such_parameter_does_not_move_others_to_the_root() -> None:
+    domains = {**DOMAINS, "y": Real(0, 1), "z": Real(0, 1), "c": Categorical((0, 1))}
+    parents: dict[str, Parents] = {
+        "a": ROOT,
+        "b": frozenset([("a", 1)]),
+        "c": frozenset([("a", 0), ("a", 1)]),
+        "x": frozenset([("a", 1), ("b", 0)]),
+        "y": frozenset([("a", 1), ("b", 1)]),
+        "z": frozenset([("a", 0), ("b", 0)]),
+    }
+    found = assemble(parents, domains).conditions
+    assert found["x"] == found["y"] == ((),)
+    assert found["b"] == ((("a", 1),),)
+    assert set(found["z"]) == {(("a", 0),), (("a", 1), ("b", 0))}

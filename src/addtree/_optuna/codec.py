@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -183,6 +184,10 @@ class Translation(Protocol):
         """The names of the parameters that are modelled by their positions in dynamic ranges."""
 
     @property
+    def opened(self) -> Mapping[str, frozenset[str]]:
+        """For each parameter with a dynamic range, also if it is modelled by its values: itself and what it opens."""
+
+    @property
     def optional(self) -> frozenset[str]:
         """The names of the parameters that a trial may lack although the space has them for it."""
 
@@ -216,6 +221,7 @@ class Declared:
     """The translation of a space that the user declared."""
 
     dynamic: frozenset[str] = frozenset()
+    opened: Mapping[str, frozenset[str]] = MappingProxyType({})
     optional: frozenset[str] = frozenset()
 
     def __init__(self, space: Space) -> None:

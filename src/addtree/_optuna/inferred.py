@@ -48,6 +48,7 @@ class Inferred:
 
     dynamic   the names of the parameters that are modelled by their positions in dynamic ranges
     optional  the names of those that a trial may lack although the space has them for it
+    opened    for each parameter with a dynamic range, also if it is modelled by its values: itself and what it opens
     """
 
     def __init__(self, trials: Sequence[FrozenTrial]) -> None:
@@ -70,6 +71,8 @@ class Inferred:
         self._unexplained = structure.unexplained | structure.removed | moved
         self._gates = {name: structure.gates(name) for name in self.space.variables}
         self.optional = structure.with_opened(self._unexplained)
+        varying = self._varying & self.space.variables.keys()
+        self.opened = {name: structure.with_opened(frozenset([name])) for name in varying}
         self.distributions = {name: d for name, d in self._present.items() if name not in self.dynamic}
         self._has_positions = {
             name
@@ -233,8 +236,10 @@ class Inferred:
         """Whether a trial has exactly the parameters and ranges that the space has for it.
 
         A trial that did not run to its end may have fewer parameters. A parameter that nothing explains may be present
-        or not.
+        or not. One that was removed from the code must be missing.
         """
+        if self._removed.keys() & trial.params.keys():
+            return False
         if not all(self._fits_range(name, distribution) for name, distribution in trial.distributions.items()):
             return False
         complete = trial.state == TrialState.COMPLETE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import Translation
-from addtree._optuna.ranges import decodes_to, suggested_position
+from addtree._optuna.ranges import decodes_to, moved_position, suggested_position
 from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
 from addtree._optuna.trials import (
@@ -237,13 +237,18 @@ class StudyModel:
                 return params
             pending = [*pending, config]
         # If the positions of a range do not matter, the model may suggest further ones forever.
-        return self._random_params(number, rng) if agreeing is None else params
+        return self._random_params(number, rng, agreeing)
 
-    def _random_params(self, number: int, rng: np.random.Generator) -> dict[str, Any]:
+    def _random_params(self, number: int, rng: np.random.Generator, restriction: Restriction | None) -> dict[str, Any]:
         """Random parameters that repeat no trial, if such are found."""
+        space = self.translation.space
         params: dict[str, Any] = {}
         for _ in range(_MAX_DRAWS):
-            params = self.translation.params(self.translation.space.sample(rng))
+            config = space.sample(rng)
+            if restriction is not None:
+                row = restriction.complete(space.encoding.encode([config]), rng)[0]
+                config = restriction.restore(space.encoding.decode(row))
+            params = self.translation.params(config)
             if not self._repeats(params, except_for=number):
                 break
         return params
@@ -267,10 +272,10 @@ class StudyModel:
     def _may_be_mistaken(self, config: Mapping[str, Any]) -> bool:
         """Whether the optimizer may repeat a trial for another reason than noise or an exhausted space.
 
-        It does not know what a position stands for, nor that the code does not ask for all parameters. It also takes
+        It does not know the dynamic ranges, nor that the code does not ask for all parameters. It also takes
         differences for noise that come from the steps at which trials were pruned.
         """
-        if self._has_pruned or not self.translation.dynamic.isdisjoint(config):
+        if self._has_pruned or not self.translation.opened.keys().isdisjoint(config):
             return True
         if not self._partial or self._repeats_differ:
             return False
@@ -286,19 +291,39 @@ class StudyModel:
 
         A trial that ended early may lack all that it did not ask for: the code would end at the same place again.
         A position agrees with the value that it stands for: where all else agrees, the ranges are those of the trial.
+        So does a value outside of the dynamic range of the trial, and the trial may lack what that value opens.
         """
-        ended_early = _has_ended_early(trial)
-        optional = self.translation.optional if trial.state == TrialState.COMPLETE else ()
+        outside = self._outside_positions(trial, params)
         for name, value in params.items():
+            position = outside.get(name, suggested_position(value))
             if name not in trial.params:
-                agrees = ended_early or name in optional
-            elif (position := suggested_position(value)) is None:
+                agrees = self.may_lack(trial, name, outside)
+            elif position is None:
                 agrees = bool(trial.params[name] == value)
             else:
                 agrees = decodes_to(trial.distributions[name], position, trial.params[name])
             if not agrees:
                 return False
         return not self.translation.space.variables.keys() & trial.params.keys() - params.keys()
+
+    def _outside_positions(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, float]:
+        """The positions that suggested values would get because they lie outside of the dynamic ranges of a trial."""
+        before = self.translation.distributions
+        positions = {
+            name: moved_position(before.get(name), trial.distributions[name], params[name])
+            for name in self.translation.opened.keys() & params.keys() & trial.params.keys()
+        }
+        return {name: position for name, position in positions.items() if position is not None}
+
+    def may_lack(self, trial: FrozenTrial, name: str, moved: Collection[str] = ()) -> bool:
+        """Whether a trial may be the same with a parameter that its code did not ask for.
+
+        moved  the parameters whose suggested values the ranges of the trial do not hold
+        """
+        if _has_ended_early(trial):
+            return True
+        unexplained = name in self.translation.optional or any(name in self.translation.opened[key] for key in moved)
+        return trial.state == TrialState.COMPLETE and unexplained
 
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
         """What is known of a trial before it is suggested; None if nothing is.

@@ -119,6 +119,19 @@ def decodes_to(d: BaseDistribution, position: float, value: Any) -> bool:
     return isinstance(d, (FloatDistribution, IntDistribution)) and value_at(d, position) == value
 
 
+def moved_position(before: BaseDistribution | None, now: BaseDistribution, value: Any) -> float | None:
+    """The position of a value in the range that it was suggested for, if it is outside of the present one.
+
+    >>> moved_position(FloatDistribution(0, 4), FloatDistribution(0, 1), 3.0)
+    0.75
+    """
+    if not isinstance(before, (FloatDistribution, IntDistribution)) or not isinstance(value, (int, float)):
+        return None
+    if not isinstance(now, (FloatDistribution, IntDistribution)) or now.low <= value <= now.high:
+        return None
+    return position_in(before, value)
+
+
 def values_near(d: NumberDistribution, value: float) -> Iterator[float | int]:
     """The values of a grid by their distance from a value, which comes first; a continuous range has only this one."""
     yield value

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -16,7 +16,7 @@ from addtree._optuna.independent import nearest_value
 from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
-from addtree._optuna.ranges import NumberDistribution, position_in, suggested_position, value_at, values_near
+from addtree._optuna.ranges import moved_position, suggested_position, value_at, values_near
 from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
@@ -178,7 +178,7 @@ class StudyState:
             return nearest_value(d, suggested[name])
         if position is None:
             before = None if self.model is None else self.model.translation.distributions.get(name)
-            position = _moved_position(before, d, suggested[name])
+            position = moved_position(before, d, suggested[name])
         if position is None:
             return nearest_value(d, suggested[name])
         value = value_at(d, position)
@@ -189,15 +189,26 @@ class StudyState:
     def _values_beside(self, number: int, name: str, known: dict[str, Any]) -> set[Any]:
         """The values that a parameter has in other trials that agree with the known parameters otherwise.
 
-        A position that is not decoded yet agrees with every value.
+        A position that is not decoded yet agrees with every value. A trial may lack what its code did not ask for.
         """
         known = {key: value for key, value in known.items() if suggested_position(value) is None}
         trials = [*self.history.finished, *(trial for trial in self.history.unfinished if trial.number != number)]
         return {
             trial.params[name]
             for trial in trials
-            if name in trial.params and all(trial.params.get(key) == value for key, value in known.items())
+            if name in trial.params
+            and all(
+                trial.params[key] == value if key in trial.params else self._may_lack(trial, key, name)
+                for key, value in known.items()
+            )
         }
+
+    def _may_lack(self, trial: FrozenTrial, name: str, decoded: str) -> bool:
+        """Whether a trial may be the same with a parameter that it lacks, whatever value the decoded one gets."""
+        if self.model is None:
+            return False
+        moved = self.model.translation.opened.keys() & {decoded}
+        return self.model.may_lack(trial, name, moved)
 
     def remember(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
         """Keep a suggestion as long as its trial runs: the objective may ask for a parameter in another range."""
@@ -228,13 +239,6 @@ def _is_in_the_middle(value: float, known: Collection[float], domain: Real) -> b
     above = np.searchsorted(ends, mirrored).clip(1, len(ends) - 1)
     nearest = np.minimum(np.abs(ends[above] - mirrored), np.abs(ends[above - 1] - mirrored))
     return bool(np.any(nearest <= _ROUNDING * (ends[-1] - ends[0])))
-
-
-def _moved_position(before: BaseDistribution | None, now: NumberDistribution, value: Any) -> float | None:
-    """The position of a value in the range that it was suggested for, if it is outside of the present one."""
-    if not isinstance(before, (FloatDistribution, IntDistribution)) or not isinstance(value, (int, float)):
-        return None
-    return None if now.low <= value <= now.high else position_in(before, value)
 
 
 def inferred_space(study: Study) -> Space | None:

@@ -66,7 +66,12 @@ def within(domain: Number, interval: Interval) -> Interval | None:
 
 
 def _roundest(below: float, above: float, middle: float) -> float:
-    """The number in [below, above) with the largest power of ten as its last digit; of several, the middle one."""
+    """The number in [below, above) with the largest power of ten as its last digit; of several, the middle one.
+
+    Zero between two values is rounder than any other number.
+    """
+    if below < 0 < above:
+        return 0.0
     largest = math.floor(math.log10(max(abs(below), abs(above), 1e-300)))
     for exponent in range(largest, largest - _MAX_DIGITS, -1):
         with suppress(OverflowError):  # The nearest round number may exceed a float.

@@ -6,7 +6,8 @@ parameters depend on. In the assembled space, a categorical gate is a `Choice`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -29,7 +30,8 @@ def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter | C
     """The space in which every parameter is where `parents` says, as far as such a tree exists.
 
     If a parameter would occur twice on a path, one parameter with several gates moves to the root if that is enough,
-    else every parameter with several parents. If that is not a tree either, all parameters move to the root.
+    else all of those that cannot stay together. If the others are not a tree either, every parameter with several
+    parents moves to the root, and at last all parameters.
 
     >>> domains = {"model": Categorical((0, 1)), "n": Integer(1, 4), "C": Real(0, 1), "x": Real(0, 1)}
     >>> parents = {"model": frozenset([None]), "C": frozenset([("model", 1)])}
@@ -42,15 +44,28 @@ def assemble(parents: Mapping[str, Parents], domains: Mapping[str, Parameter | C
     └─ 2..4
        └─ x: real [0, 1]
     """
-    root: Parents = frozenset([None])
-    single = {name: found if len(found) == 1 else root for name, found in parents.items()}
-    several = [name for name, found in parents.items() if len({parent and parent[0] for parent in found}) > 1]
-    for attempt in (parents, *({**parents, name: root} for name in several), single):
-        try:
+    for attempt in _attempts(parents, domains):
+        with suppress(SpaceError):
             return assemble_strictly(attempt, domains)
-        except SpaceError:
-            continue
     return Space(domains)
+
+
+def _attempts(
+    parents: Mapping[str, Parents], domains: Mapping[str, Parameter | Choice]
+) -> Iterator[Mapping[str, Parents]]:
+    """The parents, and then with ever more parameters at the root."""
+    root: Parents = frozenset([None])
+    several = [name for name, found in parents.items() if len({parent and parent[0] for parent in found}) > 1]
+    yield parents
+    yield from ({**parents, name: root} for name in several)
+    kept = {**parents, **dict.fromkeys(several, root)}
+    for name in reversed(several):
+        with suppress(SpaceError):
+            attempt = {**kept, name: parents[name]}
+            assemble_strictly(attempt, domains)
+            kept = attempt
+    yield kept
+    yield {name: found if len(found) == 1 else root for name, found in parents.items()}
 
 
 def assemble_strictly(parents: Mapping[str, Parents], domains: Mapping[str, Parameter | Choice]) -> Space:
