@@ -78,6 +78,20 @@ def test_values_of_several_branches_count_where_they_are_active(space: Space | N
     assert study.trials[30].params == {"x": 0.25, "model": "b", "z": 0.5, "k": "u"}
 
 
+@pytest.mark.filterwarnings("ignore:Fixed parameter")  # `leaves` cannot be 20 where `depth` is below 5
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # PartialFixedSampler is experimental
+def test_a_fixed_value_in_a_dynamic_range_leaves_the_other_parameters_to_search():
+    def objective(trial):
+        depth = trial.suggest_int("depth", 1, 10)
+        return (depth - 6) ** 2 + abs(trial.suggest_int("leaves", 2, 2**depth) - 30) / 10
+
+    study = optuna.create_study(sampler=AddTreeSampler(seed=0))
+    study.optimize(objective, n_trials=12)
+    study.sampler = PartialFixedSampler({"leaves": 20}, study.sampler)
+    study.optimize(objective, n_trials=10)
+    assert {trial.params["depth"] for trial in study.trials[12:]} == set(range(1, 11))
+
+
 @BOTH
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # PartialFixedSampler is experimental
 def test_a_partial_fixed_sampler_gets_the_best_rest(space: Space | None) -> None:

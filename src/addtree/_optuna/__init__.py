@@ -8,6 +8,7 @@ inferred     the same for the space that trials show
 trials       reading a study: what is new, and what each trial is worth
 initial      which trial evaluates which initial configuration
 startup      the first trials of a study whose space is still unknown
+repetitions  whether a suggestion repeats a trial although the optimizer does not know
 model        an optimizer that is told about the trials
 shared_fit   what the workers of a study learned
 state        what a sampler knows about one study

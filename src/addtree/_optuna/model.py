@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from addtree._optuna.codec import Translation
-from addtree._optuna.ranges import decodes_to, moved_position, suggested_position
+from addtree._optuna.repetitions import Repetitions, has_ended_early, is_repeated
 from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR, StartupDesign
 from addtree._optuna.trials import (
@@ -123,14 +124,7 @@ class StudyModel:
         self._least: dict[str, float] = {}  # The least value of each constraint that was told, at most zero.
         # The parameters and the configurations of the unfinished trials, by number, when they were last looked at.
         self._pending: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
-        # Of the complete trials that lack parameters which the space has for them: the values by the parameters, and
-        # the configurations.
-        self._partial: dict[frozenset[tuple[str, float]], set[tuple[float, ...]]] = {}
-        self._partial_configs: set[frozenset[tuple[str, Any]]] = set()
-        self._repeats_differ = self._is_noisy  # Whether two of them have the same parameters and different values.
-        self._repeats_agree = False  # Whether two of them have the same parameters and values.
-        self._has_pruned = False  # Whether a pruned trial was told, and noise was not declared.
-        self._ended_early: list[FrozenTrial] = []  # The failed or pruned ones that lack parameters of the space.
+        self._repetitions = Repetitions(is_noisy=self._is_noisy)
         self._n_told = 0  # The number of trials of `history.finished` that the optimizer knows.
 
     # ------------------------------------------------------------------ telling
@@ -150,7 +144,7 @@ class StudyModel:
             if config is not None:
                 self._tell(trial, config)
                 self._startup.add(config)
-                self._note_partial(trial, config)
+                self._repetitions.add(trial, config, self.translation)
 
     def _tell(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
         """Tell the optimizer about a finished trial."""
@@ -162,23 +156,9 @@ class StudyModel:
                 self._least[name] = min(self._least.get(name, 0.0), constraint)
         with suppress(TrialError):  # The sampler raised this error when the trial ended.
             std = self._goals.stds(trial)
-        self._has_pruned |= trial.state == TrialState.PRUNED and not self._is_noisy
         told = self._optimizer.tell(config, value, std=std, failed=value is None, cost=seconds(trial))
         if is_feasible(trial) and told.state == "done" and trial.state == TrialState.COMPLETE:
             self._told[told.id] = trial
-
-    def _note_partial(self, trial: FrozenTrial, config: dict[str, Any]) -> None:
-        """Record a trial that lacks parameters which the space has for it."""
-        if _has_ended_early(trial) and not config.keys() <= trial.params.keys():
-            self._ended_early.append(trial)
-        missing = self.translation.optional & config.keys() - trial.params.keys()
-        if missing and trial.state == TrialState.COMPLETE:
-            codes = {name: d.to_internal_repr(trial.params[name]) for name, d in trial.distributions.items()}
-            earlier, values = self._partial.setdefault(frozenset(codes.items()), set()), tuple(trial.values)
-            self._repeats_differ |= bool(earlier - {values})
-            self._repeats_agree |= values in earlier
-            earlier.add(values)
-            self._partial_configs.add(frozenset(config.items()))
 
     def _config(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """The configuration of a trial with these parameters; None, and one warning, if they do not fit the space.
@@ -188,7 +168,7 @@ class StudyModel:
         """
         try:
             complete = trial.state == TrialState.COMPLETE
-            unasked = self._history.published(trial) if _has_ended_early(trial) else {}
+            unasked = self._history.published(trial) if has_ended_early(trial) else {}
             params = {**unasked, **params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
             return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
@@ -220,8 +200,17 @@ class StudyModel:
 
     # ------------------------------------------------------------------ suggesting
 
-    def suggest(self, number: int, rng: np.random.Generator, restriction: Restriction | None = None) -> dict[str, Any]:
-        """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed."""
+    def suggest(
+        self,
+        number: int,
+        rng: np.random.Generator,
+        restriction: Restriction | None = None,
+        fixed: Mapping[str, Any] = MappingProxyType({}),
+    ) -> dict[str, Any]:
+        """The parameters for the trial of that number. `rng` serves the startup; the optimizer has its own seed.
+
+        fixed  the values of parameters that are fixed; a restriction does not have those in dynamic ranges
+        """
         pending = self.pending(except_for=number)
         agreeing = self.translation.restricted(restriction)
         params: dict[str, Any] = {}
@@ -229,17 +218,25 @@ class StudyModel:
             config = self._startup.suggest(pending, rng, agreeing)
             if config is None:
                 probed = self._startup.probe(pending, agreeing) if restriction is None else None
-                fixed = agreeing if probed is None else self.translation.restricted(probed)
-                config = self._model_config(number, pending, fixed)
-            params = self.translation.params(config)
-            ends_early = any(self._is_repeated(trial, params) for trial in self._ended_early)
-            if not (ends_early or (self._may_be_mistaken(config) and self._repeats(params, except_for=number))):
+                allowed = agreeing if probed is None else self.translation.restricted(probed)
+                config = self._model_config(number, pending, allowed)
+            params = self._params(config, fixed)
+            ends_early = any(is_repeated(trial, params, self.translation) for trial in self._repetitions.ended_early)
+            may_repeat = self._repetitions.may_be_unknown(config, self.translation)
+            if not (ends_early or (may_repeat and self._repeats(params, except_for=number))):
                 return params
             pending = [*pending, config]
         # If the positions of a range do not matter, the model may suggest further ones forever.
-        return self._random_params(number, rng, agreeing)
+        return self._random_params(number, rng, agreeing, fixed)
 
-    def _random_params(self, number: int, rng: np.random.Generator, restriction: Restriction | None) -> dict[str, Any]:
+    def _params(self, config: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of a configuration, with the fixed values of those that have a dynamic range."""
+        params = self.translation.params(config)
+        return {**params, **{name: fixed[name] for name in self.translation.dynamic & params.keys() & fixed.keys()}}
+
+    def _random_params(
+        self, number: int, rng: np.random.Generator, restriction: Restriction | None, fixed: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Random parameters that repeat no trial, if such are found."""
         space = self.translation.space
         params: dict[str, Any] = {}
@@ -248,7 +245,7 @@ class StudyModel:
             if restriction is not None:
                 row = restriction.complete(space.encoding.encode([config]), rng)[0]
                 config = restriction.restore(space.encoding.decode(row))
-            params = self.translation.params(config)
+            params = self._params(config, fixed)
             if not self._repeats(params, except_for=number):
                 break
         return params
@@ -269,61 +266,10 @@ class StudyModel:
             shared.write(space, after)
         return config
 
-    def _may_be_mistaken(self, config: Mapping[str, Any]) -> bool:
-        """Whether the optimizer may repeat a trial for another reason than noise or an exhausted space.
-
-        It does not know the dynamic ranges, nor that the code does not ask for all parameters. It also takes
-        differences for noise that come from the steps at which trials were pruned.
-        """
-        if self._has_pruned or not self.translation.opened.keys().isdisjoint(config):
-            return True
-        if not self._partial or self._repeats_differ:
-            return False
-        return self._repeats_agree or frozenset(config.items()) not in self._partial_configs
-
     def _repeats(self, params: Mapping[str, Any], *, except_for: int) -> bool:
         """Whether the code would ask for the parameters of another trial again, and get the same values."""
         others = (*self._history.finished, *self._history.unfinished)
-        return any(trial.number != except_for and self._is_repeated(trial, params) for trial in others)
-
-    def _is_repeated(self, trial: FrozenTrial, params: Mapping[str, Any]) -> bool:
-        """Whether a trial has these parameters. A complete trial may lack those that are optional.
-
-        A trial that ended early may lack all that it did not ask for: the code would end at the same place again.
-        A position agrees with the value that it stands for: where all else agrees, the ranges are those of the trial.
-        So does a value outside of the dynamic range of the trial, and the trial may lack what that value opens.
-        """
-        outside = self._outside_positions(trial, params)
-        for name, value in params.items():
-            position = outside.get(name, suggested_position(value))
-            if name not in trial.params:
-                agrees = self.may_lack(trial, name, outside)
-            elif position is None:
-                agrees = bool(trial.params[name] == value)
-            else:
-                agrees = decodes_to(trial.distributions[name], position, trial.params[name])
-            if not agrees:
-                return False
-        return not self.translation.space.variables.keys() & trial.params.keys() - params.keys()
-
-    def _outside_positions(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, float]:
-        """The positions that suggested values would get because they lie outside of the dynamic ranges of a trial."""
-        before = self.translation.distributions
-        positions = {
-            name: moved_position(before.get(name), trial.distributions[name], params[name])
-            for name in self.translation.opened.keys() & params.keys() & trial.params.keys()
-        }
-        return {name: position for name, position in positions.items() if position is not None}
-
-    def may_lack(self, trial: FrozenTrial, name: str, moved: Collection[str] = ()) -> bool:
-        """Whether a trial may be the same with a parameter that its code did not ask for.
-
-        moved  the parameters whose suggested values the ranges of the trial do not hold
-        """
-        if _has_ended_early(trial):
-            return True
-        unexplained = name in self.translation.optional or any(name in self.translation.opened[key] for key in moved)
-        return trial.state == TrialState.COMPLETE and unexplained
+        return any(trial.number != except_for and is_repeated(trial, params, self.translation) for trial in others)
 
     def restriction(self, fixed: Mapping[str, Any], where_active: Mapping[str, Any]) -> Restriction | None:
         """What is known of a trial before it is suggested; None if nothing is.
@@ -385,8 +331,3 @@ class StudyModel:
             return False
         finished = [self._config(trial, exact_params(trial)) for trial in self._history.finished[since:]]
         return config in finished or config in self.pending(except_for=except_for)
-
-
-def _has_ended_early(trial: FrozenTrial) -> bool:
-    """Whether a trial failed or was pruned, so that its code may not have asked for all parameters."""
-    return trial.state in (TrialState.FAIL, TrialState.PRUNED)

@@ -170,8 +170,9 @@ class AddTreeSampler(BaseSampler):
         self, model: StudyModel, study: Study, trial: FrozenTrial, fixed: dict[str, Any], attempt: int
     ) -> dict[str, Any]:
         """The best parameters for a trial in which some are fixed."""
-        restriction = model.restriction(fixed, fixed_by_wrapper(study))
-        suggested = model.suggest(trial.number, self._rng(trial, attempt), restriction)
+        by_wrapper = fixed_by_wrapper(study)
+        restriction = model.restriction(fixed, by_wrapper)
+        suggested = model.suggest(trial.number, self._rng(trial, attempt), restriction, {**by_wrapper, **fixed})
         inactive = model.translation.space.variables.keys() - suggested.keys()
         return {**suggested, **{name: value for name, value in fixed.items() if name not in inactive}}
 

@@ -17,6 +17,7 @@ from addtree._optuna.inferred import Inferred
 from addtree._optuna.initial import InitialConfigs
 from addtree._optuna.model import Settings, StudyModel
 from addtree._optuna.ranges import moved_position, suggested_position, value_at, values_near
+from addtree._optuna.repetitions import may_lack
 from addtree._optuna.shared_fit import SharedFit
 from addtree._optuna.startup import MAX_STARTUP_FACTOR
 from addtree._optuna.trials import StudyGoals, TrialHistory, exact_params
@@ -207,8 +208,8 @@ class StudyState:
         """Whether a trial may be the same with a parameter that it lacks, whatever value the decoded one gets."""
         if self.model is None:
             return False
-        moved = self.model.translation.opened.keys() & {decoded}
-        return self.model.may_lack(trial, name, moved)
+        translation = self.model.translation
+        return may_lack(trial, name, translation, translation.opened.keys() & {decoded})
 
     def remember(self, trial: FrozenTrial, params: dict[str, Any]) -> None:
         """Keep a suggestion as long as its trial runs: the objective may ask for a parameter in another range."""
