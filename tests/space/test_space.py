@@ -1,4 +1,5 @@
 import json
+import math
 import pickle
 
 import numpy as np
@@ -305,6 +306,12 @@ def test_constants_are_in_configurations_only():
     assert LAYERS.sample(np.random.default_rng(0))["k"] == 3
     with pytest.raises(ConfigError, match="'k': 4 is out of bounds"):
         LAYERS.validate({**config, "k": 4})
+
+
+def test_an_interval_above_a_threshold_is_drawn_with_the_threshold():
+    space = Space(x=Real(0, 1, opens={(math.nextafter(0.1, 1), 1): Space(u=unit)}))
+    assert "0.1..1.0" in str(space)
+    assert "u" not in space.validate({"x": 0.1})
 
 
 def test_what_a_constant_opens_is_always_active():

@@ -33,7 +33,12 @@ def opened_spaces(child: Parameter | Choice) -> list[tuple[str, Space]]:
         return [(repr(label), space) for label, space in zip(child.labels, child.spaces, strict=True)]
     if isinstance(child, Categorical):
         return []
-    return [(f"{low!r}..{high!r}", space) for (low, high), space in child.opens.items()]
+    return [(f"{_end_text(low)}..{_end_text(high)}", space) for (low, high), space in child.opens.items()]
+
+
+def _end_text(value: float) -> str:
+    """An end of an interval; 0.1 for the next float after it, which is where an interval above 0.1 begins."""
+    return repr(value) if isinstance(value, int) else min(repr(value), str(float(f"{value:.12g}")), key=len)
 
 
 def draw(space: Space) -> Iterator[str]:
