@@ -505,6 +505,24 @@ def test_a_warning_names_each_contradiction_of_a_declared_space(caplog: pytest.L
         assert sum(f", {name!r} " in message and problem in message for message in messages) == 1
 
 
+def test_an_objective_with_other_active_parameters_than_declared_is_searched(caplog: pytest.LogCaptureFixture) -> None:
+    space = Space(
+        x=Real(0, 1), y=Real(0, 1), model=Choice(a=Space(p=Real(0, 1)), b=Space(q=Real(0, 1))), k=Integer(3, 3)
+    )
+
+    def objective(trial: optuna.Trial) -> float:  # it never asks for y and p, and asks for q also where model is a
+        is_a = trial.suggest_categorical("model", ["a", "b"]) == "a"
+        return is_a + (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("q", 0, 1) - 0.6) ** 2
+
+    with caplog.at_level(logging.WARNING, "addtree"):
+        study = optimized(objective, 25, space=space, seed=0)
+    assert study.best_value < 1e-4
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 3
+    for name, problem in {"y": "not asked for", "p": "not asked for", "q": "inactive"}.items():
+        assert sum(f", {name!r} " in message and problem in message for message in messages) == 1
+
+
 def test_categories_in_another_order_than_declared_work() -> None:
     space = Space(model=Choice(a=Space(x=Real(-1, 1)), b=Space(y=Real(-1, 1))))
 

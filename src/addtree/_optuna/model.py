@@ -166,27 +166,43 @@ class StudyModel:
         A trial that ended early counts with the values that were suggested for what it did not ask for. With one and
         the same value in all such trials, that value would seem to be the reason.
         """
+        complete = trial.state == TrialState.COMPLETE
+        unasked = self._history.published(trial) if has_ended_early(trial) else {}
+        params = {**unasked, **params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
         try:
-            complete = trial.state == TrialState.COMPLETE
-            unasked = self._history.published(trial) if has_ended_early(trial) else {}
-            params = {**unasked, **params, **suggested_positions(trial, self.translation.dynamic & trial.params.keys())}
             return self.translation.config(params, complete=complete, ranges=trial.distributions)
         except ConfigError as error:
-            return self._as_suggested(trial, params, str(error)) if complete else None
+            config = None if self._settings.space is None else self._as_suggested(trial, params)
+            if complete and config is None:
+                self._warn("space", f"trial {trial.number} is left out: {error}")
+            elif complete and config is not None:
+                self._warn_of_activity(trial, params, config)
+            return config
 
-    def _as_suggested(self, trial: FrozenTrial, params: Mapping[str, Any], problem: str) -> dict[str, Any] | None:
-        """The configuration of a complete trial that does not fit the space; None if it cannot be used.
+    def _as_suggested(self, trial: FrozenTrial, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The configuration of a trial that does not have exactly the active parameters of a declared space.
 
-        A trial that lacks parameters of a declared space counts with the values that were suggested for them. If it
-        were left out, the same configuration would be suggested again, forever.
+        What it lacks has the value that was suggested, and what is inactive is left out. If such trials did not count,
+        the same configuration would be suggested again, forever. None if a value is not known or not in the space.
         """
-        if self._settings.space is not None:
-            with suppress(ConfigError):
-                config = self.translation.config({**self._history.published(trial), **params}, complete=True)
-                self._warn("suggested", f"trial {trial.number} counts with the values suggested for it: {problem}")
-                return config
-        self._warn("space", f"trial {trial.number} is left out: {problem}")
+        known, config = {**self._history.published(trial), **params}, dict[str, Any]()
+        with suppress(ConfigError, KeyError):
+            for node in self.translation.space.active_nodes(config):
+                config.update({name: known[name] for name in node.names if name in known})
+            return self.translation.config(config, complete=True)
         return None
+
+    def _warn_of_activity(self, trial: FrozenTrial, params: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+        """Log a warning that names the parameters that a trial lacks, and those that are inactive in it, once each."""
+        variables = self.translation.space.variables
+        constants = {name for node in self.translation.space.nodes for name in node.constants}
+        for names, problem in (
+            (config.keys() - params.keys() - constants, "is active but not asked for, and counts as suggested"),
+            (variables.keys() & params.keys() - config.keys(), "is asked for but inactive, and does not count"),
+        ):
+            for name in sorted(names, key=list(variables).index):
+                text = f"the objective contradicts the space: in trial {trial.number}, {name!r} {problem}"
+                self._warn(f"{problem}: {name}", text)
 
     def _warn(self, reason: str, message: str) -> None:
         """Log a warning, one for each reason."""
