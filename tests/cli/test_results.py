@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import optuna
 import pytest
 
 from addtree import Real, Space
@@ -80,6 +82,15 @@ def test_export(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert list(csv.DictReader(io.StringIO(capsys.readouterr().out))) == rows
     assert addtree("export", "--output", "out.json", monkeypatch=monkeypatch) == 0
     assert [row["config"] for row in json.loads(Path("out.json").read_text())] == [t.params for t in finished()]
+
+
+def test_json_has_null_for_the_infinite_values_of_another_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.create_study(storage="sqlite:///addtree.db")
+    for value in (math.inf, 1.0, -math.inf):
+        study.tell(study.ask(), value)
+    assert addtree("export", "-o", "out.json", monkeypatch=monkeypatch) == 0
+    rows = json.loads(Path("out.json").read_text(), parse_constant=pytest.fail)
+    assert [row["value"] for row in rows] == [None, 1.0, None]
 
 
 @pytest.mark.usefixtures("_study")

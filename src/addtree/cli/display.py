@@ -89,7 +89,8 @@ def print_summary(study: str, p: Progress) -> None:
     elif p.complete and not p.front:
         print("no trial keeps the constraints yet; run more trials, or relax the constraints")
     if p.front:
-        print(f"front of {len(p.front)}:" if len(p.front) > 1 else "front:")
+        names = f" ({', '.join(p.names)})" if p.names else ""
+        print(f"front of {plural(len(p.front), 'trial')}{names}:")
     for trial in p.front[:_MAX_FRONT]:
         print(f"  {', '.join(f'{value:.6g}' for value in trial.values)}: {_shown(trial.params)}")
     if len(p.front) > _MAX_FRONT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -127,7 +128,7 @@ def export(
     try:
         with open_text(output) as file:
             if output.suffix == ".json":
-                json.dump(rows, file, indent=1)
+                json.dump([_without_infinity(row) for row in rows], file, indent=1)
             else:
                 _write_csv(goals.names, rows, file)
     except OSError as error:
@@ -143,6 +144,13 @@ def _row(goals: Goals, trial: FrozenTrial) -> dict[str, Any]:
         "error": trial.user_attrs.get(ERROR),
         "config": trial.params,
     }
+
+
+def _without_infinity(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with null for infinite values, which JSON does not have; the model takes them for failures."""
+    if "values" in row:
+        return {**row, "values": {name: v if math.isfinite(v) else None for name, v in row["values"].items()}}
+    return {**row, "value": None if row["value"] is None or not math.isfinite(row["value"]) else row["value"]}
 
 
 def _state(trial: FrozenTrial) -> str:

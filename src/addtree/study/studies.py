@@ -271,6 +271,7 @@ class Progress:
     best    the best complete trial, if there is one; None with several objectives
     error   why the most recent failed trial failed, if one did
     front   with several objectives, the feasible trials that no other dominates, best first in the first objective
+    names   the names of the objectives, if they were read
     """
 
     complete: int
@@ -281,6 +282,7 @@ class Progress:
     best: FrozenTrial | None
     error: str | None
     front: tuple[FrozenTrial, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def finished(self) -> int:

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -86,7 +86,7 @@ def run(job: Job, on_progress: Callable[[Progress], None] = lambda progress: Non
             _run_here(job, study, task, deadline, on_progress, interrupt)
         else:
             _run_processes(job, study, deadline, on_progress, interrupt)
-        result = progress(study)
+        result = replace(progress(study), names=tuple(study.metric_names or ()))
         on_progress(result)
         if _never_succeeds(study.get_trials(deepcopy=False), job.trials):
             n = result.failed
