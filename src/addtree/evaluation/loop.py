@@ -107,7 +107,7 @@ class _Run:
         self.has_value = any(trial.state == "done" for trial in trials)
         self.causes: list[str | None] = []
         self.stopped: str | None = None
-        self.deadline = None if options.timeout is None else options.began + options.timeout
+        self.deadline = None if options.timeout is None else options.began + as_float(options.timeout)
 
     def evaluate_all(self, interrupt: Interrupt) -> str:
         """Start and collect trials until none is left, and return why the run ended."""

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from addtree.errors import OptionError, WorkerError
 from addtree.evaluation.outcome import Catch, Outcome, described, evaluate, failure, located
 from addtree.support.interrupts import Interrupt
+from addtree.support.numbers import as_float
 from addtree.support.processes import end_with_parent, one_thread_each
 from addtree.trials import Trial
 
@@ -189,7 +190,7 @@ class WorkerPool:
         if self._time_limit is None:
             return None
         ages = [worker.age for worker in self._workers if worker.is_evaluating]
-        return min(max(0.0, self._time_limit - max(ages)), _LONGEST_WAIT) if ages else None
+        return min(max(0.0, as_float(self._time_limit) - max(ages)), _LONGEST_WAIT) if ages else None
 
     def _read(self, worker: _Worker) -> list[tuple[Trial, Outcome]]:
         """What a worker has sent: that it is ready, an outcome, an error to raise, or that it has ended."""
