@@ -338,6 +338,18 @@ def test_a_masked_number_is_not_a_value(value):
     assert "which is not a finite number" in trial.error
 
 
+def test_the_floating_point_errors_that_a_user_wants_raised_are_those_of_the_objective():
+    def underflow(config):
+        return float(np.exp(np.float64(-1e4)))
+
+    with np.errstate(all="raise"):
+        trials = at.minimize(lambda c: underflow(c) if c["model"] == "b" else objective(c), SPACE, 25, seed=0).trials
+    assert {t.error.split(" (")[0] for t in trials if t.config["model"] == "b"} == {
+        "FloatingPointError: underflow encountered in exp"
+    }
+    assert all(t.state == "done" for t in trials if t.config["model"] == "a")
+
+
 class Proxy:
     """It answers to every name with another proxy, as those of remote objects do."""
 
