@@ -157,6 +157,10 @@ def test_bad_input_says_what_to_do():
         gp.fit([{"x": 0.5}, {"x": 0.6}], [1.0])
     with pytest.raises(ConfigError, match=r"all finite.*leave failed evaluations out"):
         gp.fit([{"x": 0.5}], [float("nan")])
+    with pytest.raises(ConfigError, match=r"y must be a list of numbers \(int too large"):
+        gp.fit([{"x": 0.5}], [10**400])
+    with pytest.raises(ConfigError, match="y has masked values; leave failed evaluations out"):
+        gp.fit([{"x": 0.5}], np.ma.array([1.0], mask=[True]))
     with pytest.raises(ConfigError, match="at least one value"):
         gp.fit([], [])
     with pytest.raises(ConfigError, match="'x'"):

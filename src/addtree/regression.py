@@ -251,9 +251,11 @@ class AddTreeGP:
 
 def _numbers(values: Sequence[float] | Array, name: str, n: int) -> Array:
     """One finite number for each of n configurations, or a ConfigError."""
+    if np.ma.is_masked(values):
+        raise ConfigError(f"{name} has masked values; leave failed evaluations out")
     try:
         found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ConfigError(f"{name} must be a list of numbers ({error}); give one for each configuration") from None
     if found.shape != (n,):
         need = f"{plural(n, 'configuration')} need{'s' if n == 1 else ''}"

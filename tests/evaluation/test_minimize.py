@@ -332,6 +332,39 @@ def test_numbers_of_numpy_and_arrays_with_one_element_are_values(kind):
     assert all(type(t.values["a"]) is float for t in by_name.trials)
 
 
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.array([1.0], mask=[True])], ids=repr)
+def test_a_masked_number_is_not_a_value(value):
+    (trial,) = at.minimize(lambda c: value, SPACE, 1, seed=0).trials
+    assert "which is not a finite number" in trial.error
+
+
+def test_the_floating_point_errors_that_a_user_wants_raised_are_those_of_the_objective():
+    def underflow(config):
+        return float(np.exp(np.float64(-1e4)))
+
+    with np.errstate(all="raise"):
+        trials = at.minimize(lambda c: underflow(c) if c["model"] == "b" else objective(c), SPACE, 25, seed=0).trials
+    assert {t.error.split(" (")[0] for t in trials if t.config["model"] == "b"} == {
+        "FloatingPointError: underflow encountered in exp"
+    }
+    assert all(t.state == "done" for t in trials if t.config["model"] == "a")
+
+
+class Proxy:
+    """It answers to every name with another proxy, as those of remote objects do."""
+
+    def __getattr__(self, name):
+        return Proxy()
+
+    def __call__(self, config):
+        return objective(config) if config["model"] == "a" else "wrong"
+
+
+def test_a_proxy_is_an_objective():
+    trials = at.minimize(Proxy(), SPACE, 6, seed=0).trials
+    assert {t.config["model"] == "a": t.state for t in trials} == {True: "done", False: "failed"}
+
+
 def test_the_remedy_for_an_objective_that_always_fails_is_one_that_helps():
     with pytest.raises(NoSuccessError, match="to see the exception itself"):
         at.minimize(broken, SPACE, 5, seed=0)

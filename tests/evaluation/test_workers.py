@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -58,9 +59,9 @@ def test_a_trial_that_takes_too_long_fails_alone():
     assert time.monotonic() - start < 50
 
 
-@pytest.mark.parametrize("seconds", [1e10, math.inf])
+@pytest.mark.parametrize("seconds", [1e10, math.inf, 10**400], ids=["years", "infinite", "huge"])
 def test_a_long_limit_is_no_limit(seconds):
-    assert len(at.minimize(objective, SPACE, 2, seed=0, trial_timeout=seconds).trials) == 2
+    assert len(at.minimize(objective, SPACE, 2, seed=0, timeout=seconds, trial_timeout=seconds).trials) == 2
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="the system has no real-time signals")
@@ -105,6 +106,46 @@ def test_exceptions_that_are_not_caught_are_raised_here(error):
     with pytest.raises(type(error)):
         at.minimize(bad, SPACE, 9, seed=0, n_jobs=2, catch=(ValueError,))
     assert own_children() == []
+
+
+class NeedsTwoError(Exception):
+    """It cannot be unpickled, because its constructor needs more than its message."""
+
+    def __init__(self, code, reason):
+        super().__init__(f"{code}: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(LookupError, "3, 'no'"), (NeedsTwoError, rf"NeedsTwoError: 3: no \({__file__}, line \d+, in")],
+)
+def test_an_exception_of_another_process_has_its_traceback(kind, message):
+    def bad(config):
+        raise kind(3, "no")
+
+    with pytest.raises((LookupError, WorkerError), match=message) as caught:
+        at.minimize(bad, SPACE, 2, seed=0, n_jobs=2, catch=())
+    assert 'raise kind(3, "no")\n' in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt()], ids=repr)
+def test_what_has_arrived_when_a_run_ends_is_not_lost(error, tmp_path):
+    space, path = at.Space(x=at.Real(0, 1)), tmp_path / "run.json"
+
+    def mark(config):
+        (tmp_path / str(config["x"])).touch()
+        return config["x"]
+
+    def end(optimizer, trial):
+        others = [tmp_path / str(t.config["x"]) for t in optimizer.trials]
+        while not all(other.exists() for other in others):
+            time.sleep(0.01)
+        time.sleep(0.5)  # The file is written just before the value is sent.
+        raise error
+
+    with suppress(KeyError):
+        at.minimize(mark, space, 9, seed=0, n_jobs=3, resume=path, callback=end)
+    assert [t.state for t in at.Optimizer.load(path).trials] == ["done"] * 3
 
 
 def test_an_objective_that_cannot_be_sent():

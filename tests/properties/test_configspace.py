@@ -418,7 +418,7 @@ def test_a_default_at_the_end_of_an_interval_is_replaced() -> None:
     space.validate(default_config(cs))
 
 
-@pytest.mark.parametrize("convert", [from_configspace, to_configspace])
+@pytest.mark.parametrize("convert", [from_configspace, to_configspace, default_config])
 def test_what_is_not_a_space_is_named(convert: Any) -> None:
     with pytest.raises(SpaceError, match="got 3; give one"):
         convert(3)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import addtree as at
-from addtree.errors import ReportError
+from addtree.errors import OptionError, ReportError
 from addtree.problems import synthetic
 from addtree.report import write
 from tests.report.cases import paper_trials
@@ -40,13 +41,20 @@ def test_the_report_of_a_result(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 
-@pytest.mark.parametrize("path", ["nowhere/r.html", ".", "folder"])
+@pytest.mark.parametrize("path", ["nowhere/r.html", ".", "folder", "", "null\0byte"])
 def test_a_path_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     with pytest.raises(ReportError, match="cannot be written"):
         write(path, synthetic().space, paper_trials(1))
     assert [found.name for found in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize(("path", "title", "message"), [(None, "mine", "path=None"), ("r.html", 3, "title=3")])
+def test_a_wrong_argument_is_named(tmp_path: Path, path: Any, title: Any, message: str) -> None:
+    result = at.minimize(synthetic().objective, synthetic().space, n_trials=1, seed=0)
+    with pytest.raises(OptionError, match=f"^{message} must be"):
+        result.report(path, title=title)
 
 
 def test_a_failed_write_leaves_the_old_report_alone(tmp_path: Path) -> None:

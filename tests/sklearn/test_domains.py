@@ -87,7 +87,7 @@ def test_a_list_of_numbers_is_ordered(numbers):
     assert read.domain.ordered == (len(set(numbers)) > 1)
 
 
-@pytest.mark.parametrize("listed", [[None, 1, 2], ["a", "b"], [True, False], [1.0, math.inf, math.nan]])
+@pytest.mark.parametrize("listed", [[None, 1, 2], ["a", "b"], [True, False], [1.0, math.inf, math.nan], [1, 10**400]])
 def test_other_lists_are_not_ordered(listed):
     read = read_domain(listed)
     assert not read.domain.ordered

@@ -31,8 +31,7 @@ def from_configspace(cs: CS.ConfigurationSpace) -> Space:
     │  └─ C: real [0.1, 10]
     └─ 'tree'
     """
-    if not isinstance(cs, CS.ConfigurationSpace):
-        raise SpaceError(f"cs must be a ConfigSpace.ConfigurationSpace, got {cs!r}; give one")
+    _check(cs)
     losses: list[str] = []
     domains = {name: to_domain(hyperparameter, losses) for name, hyperparameter in cs.items()}
     builder = _Builder(domains, Conditions(cs, domains, losses).places(), losses)
@@ -93,12 +92,18 @@ def _add(cs: CS.ConfigurationSpace, parts: Sequence[Any]) -> None:
         raise SpaceError(f"ConfigSpace cannot represent {', '.join(map(str, parts))}: {error}") from error
 
 
+def _check(cs: object) -> None:
+    if not isinstance(cs, CS.ConfigurationSpace):
+        raise SpaceError(f"cs must be a ConfigSpace.ConfigurationSpace, got {cs!r}; give one")
+
+
 def default_config(cs: CS.ConfigurationSpace) -> dict[str, Any]:
     """The default configuration as a plain dict. It is a good configuration to evaluate first.
 
     >>> default_config(CS.ConfigurationSpace({"model": ["svm", "tree"], "C": (0.0, 10.0)}))
     {'C': 5.0, 'model': 'svm'}
     """
+    _check(cs)
     return {name: plain(value) for name, value in dict(cs.get_default_configuration()).items()}
 
 

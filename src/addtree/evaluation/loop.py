@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -107,7 +107,7 @@ class _Run:
         self.has_value = any(trial.state == "done" for trial in trials)
         self.causes: list[str | None] = []
         self.stopped: str | None = None
-        self.deadline = None if options.timeout is None else options.began + options.timeout
+        self.deadline = None if options.timeout is None else options.began + as_float(options.timeout)
 
     def evaluate_all(self, interrupt: Interrupt) -> str:
         """Start and collect trials until none is left, and return why the run ended."""
@@ -118,11 +118,15 @@ class _Run:
                     self.evaluator.start(trial)
                 if not self.evaluator.n_running:
                     return self.stopped or f"{plural(self.n_started, 'trial')} done"
-                for trial, outcome in self.evaluator.collect(interrupt):
-                    self.record(trial, outcome)
+                for told in self.record_all(self.evaluator.collect(interrupt)):
+                    self.follow_up(told)
                 interrupt.check()
         except KeyboardInterrupt:
+            self.record_all(self.evaluator.arrived())
             return f"interrupted after {plural(n_ended(self.optimizer), 'trial')}"
+        except BaseException:
+            self.record_all(self.evaluator.arrived())
+            raise
 
     def next_trial(self) -> Trial | None:
         """The trial to start next, or None if the run is to end."""
@@ -138,8 +142,12 @@ class _Run:
         self.save()
         return trial
 
-    def record(self, trial: Trial, outcome: Outcome) -> None:
-        """Tell and save an outcome, show it, and call the callback."""
+    def record_all(self, ended: Iterable[tuple[Trial, Outcome]]) -> list[Trial]:
+        """Record outcomes, all of them before anything that may end the run; return the trials."""
+        return [self.record(trial, outcome) for trial, outcome in ended]
+
+    def record(self, trial: Trial, outcome: Outcome) -> Trial:
+        """Tell, save and show an outcome, and return the trial."""
         outcome = self.checked(outcome)
         failed = outcome.value is None
         known = outcome.evaluation
@@ -151,6 +159,10 @@ class _Run:
             _log.warning("trial %d failed: %s", told.id, told.error)
         self.has_value = self.has_value or not failed
         self.causes.append(outcome.cause)
+        return told
+
+    def follow_up(self, told: Trial) -> None:
+        """Call the callback with a trial that was recorded, and check that the objective works."""
         if self.options.callback is not None:
             try:
                 self.options.callback(self.optimizer, told)

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from addtree.support.numbers import read_number, scalar
@@ -105,8 +105,15 @@ def _place(trace: TracebackType | None) -> str:
 
 def defined(objective: Callable[..., Any]) -> str:
     """Where an objective is defined, if that is known."""
-    code = getattr(inspect.unwrap(objective), "__code__", None)
-    return "" if code is None else f" ({code.co_filename}, line {code.co_firstlineno}, in {code.co_name})"
+    try:
+        code = getattr(inspect.unwrap(objective), "__code__", None)
+    except Exception:  # A proxy answers to every name, so that it seems to wrap something again and again.
+        return ""
+    return (
+        ""
+        if not isinstance(code, CodeType)
+        else f" ({code.co_filename}, line {code.co_firstlineno}, in {code.co_name})"
+    )
 
 
 def _shown(value: Any, show: Callable[[Any], str] = repr) -> str:

@@ -13,6 +13,7 @@ import multiprocessing
 import pickle
 import signal
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,8 +21,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from addtree.errors import OptionError, WorkerError
-from addtree.evaluation.outcome import Catch, Outcome, described, evaluate, failure
+from addtree.evaluation.outcome import Catch, Outcome, described, evaluate, failure, located
 from addtree.support.interrupts import Interrupt
+from addtree.support.numbers import as_float
 from addtree.support.processes import end_with_parent, one_thread_each
 from addtree.trials import Trial
 
@@ -46,6 +48,9 @@ class Evaluator(Protocol):
 
     def collect(self, interrupt: Interrupt) -> list[tuple[Trial, Outcome]]:
         """Wait until trials have ended, and return them; an interrupt raises KeyboardInterrupt."""
+
+    def arrived(self) -> list[tuple[Trial, Outcome]]:
+        """The trials that have ended and were not collected, without waiting for others. It raises nothing."""
 
     def close(self) -> None:
         """End everything that runs."""
@@ -79,6 +84,10 @@ class InThisProcess:
             ended = [(self._trial, evaluate(self._objective, self._trial.config, self._catch))]
         self._trial = None
         return ended
+
+    def arrived(self) -> list[tuple[Trial, Outcome]]:
+        """None: a trial is collected as soon as it has ended."""
+        return []
 
     def close(self) -> None:
         """Nothing runs."""
@@ -120,6 +129,7 @@ class WorkerPool:
         self._task = _packed_task(objective, catch)
         self._size, self._time_limit = size, time_limit
         self._workers: list[_Worker] = []
+        self._ended: list[tuple[Trial, Outcome]] = []  # Outcomes that were read and not returned yet.
 
     @property
     def n_free(self) -> int:
@@ -152,16 +162,27 @@ class WorkerPool:
 
     def collect(self, interrupt: Interrupt) -> list[tuple[Trial, Outcome]]:
         """Wait until trials have ended, or have exceeded their time limit, and return them."""
-        ended: list[tuple[Trial, Outcome]] = []
-        while not ended:
+        while not self._ended:
             with interrupt:
                 answered = wait([w.connection for w in self._workers], self._seconds_left())
             for worker in list(self._workers):
                 if worker.connection in answered:
-                    ended += self._read(worker)
+                    self._ended += self._read(worker)
                 elif worker.is_evaluating and self._time_limit is not None and worker.age >= self._time_limit:
                     outcome = failure(f"it took longer than trial_timeout={self._time_limit} s", worker.age)
-                    ended += self._end(worker, outcome)
+                    self._ended += self._end(worker, outcome)
+        return self._take_ended()
+
+    def arrived(self) -> list[tuple[Trial, Outcome]]:
+        """The trials that have ended and were not collected. Errors are dropped: another one ends the run."""
+        for worker in list(self._workers):
+            with suppress(BaseException):
+                while worker in self._workers and worker.connection.poll():
+                    self._ended += self._read(worker)
+        return self._take_ended()
+
+    def _take_ended(self) -> list[tuple[Trial, Outcome]]:
+        ended, self._ended = self._ended, []
         return ended
 
     def _seconds_left(self) -> float | None:
@@ -169,7 +190,7 @@ class WorkerPool:
         if self._time_limit is None:
             return None
         ages = [worker.age for worker in self._workers if worker.is_evaluating]
-        return min(max(0.0, self._time_limit - max(ages)), _LONGEST_WAIT) if ages else None
+        return min(max(0.0, as_float(self._time_limit) - max(ages)), _LONGEST_WAIT) if ages else None
 
     def _read(self, worker: _Worker) -> list[tuple[Trial, Outcome]]:
         """What a worker has sent: that it is ready, an outcome, an error to raise, or that it has ended."""
@@ -181,8 +202,8 @@ class WorkerPool:
             worker.ready, worker.since = True, time.monotonic()
             return []
         answer = pickle.loads(message)
-        if isinstance(answer, BaseException):
-            raise answer
+        if isinstance(answer, _Raised):
+            raise answer.error from answer.cause
         assert worker.trial is not None
         trial, worker.trial = worker.trial, None
         return [(trial, answer)]
@@ -208,6 +229,17 @@ class WorkerPool:
         for worker in self._workers:
             _kill(worker)
         self._workers = []
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """An exception for the parent to raise.
+
+    cause  its traceback as text, because exceptions lose theirs on the way to another process
+    """
+
+    error: BaseException
+    cause: WorkerError | None = None
 
 
 def _signal_name(number: int) -> str:
@@ -264,7 +296,7 @@ def _work(connection: Connection, task: bytes) -> None:
         except BaseException as error:
             reason = f"a worker process cannot load the objective ({described(error)})"
             remedy = "define it at the top of a module, or pip install 'addtree[parallel]'"
-            connection.send_bytes(pickle.dumps(WorkerError(f"{reason}; {remedy}")))
+            connection.send_bytes(pickle.dumps(_Raised(WorkerError(f"{reason}; {remedy}"))))
             return
         connection.send_bytes(_READY)
         while True:
@@ -278,9 +310,10 @@ def _work(connection: Connection, task: bytes) -> None:
 
 def _packed_error(error: BaseException) -> bytes:
     """An exception that is not a failed trial, for the parent to raise."""
+    cause = WorkerError("the traceback in the worker process:\n" + "".join(traceback.format_exception(error)))
     try:
-        packed = _dumps(error)
+        packed = _dumps(_Raised(error, cause))
         pickle.loads(packed)
     except Exception:
-        packed = pickle.dumps(WorkerError(f"the objective raised {described(error)}"))
+        packed = pickle.dumps(_Raised(WorkerError(f"the objective raised {located(error)}"), cause))
     return packed

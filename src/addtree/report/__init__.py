@@ -39,7 +39,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from addtree.errors import ReportError
+from addtree.errors import OptionError, ReportError
 from addtree.report.model import DEFAULT_LIMITS, Limits
 from addtree.report.records import Record
 from addtree.report.summary import Report, build, build_for
@@ -79,10 +79,13 @@ def write_page(path: str | os.PathLike[str], report: Report) -> None:
         if error.name is None or error.name.split(".")[0] != "plotly":
             raise
         raise ReportError("the report needs Plotly; pip install 'addtree[cli]'") from error
+    if not isinstance(path, (str, os.PathLike)):
+        raise OptionError(f"path={path!r} must be the path of a file, such as 'report.html'")
     page = render(report)
     try:
         if Path(path).is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         write_text(Path(path), page)
-    except OSError as error:
-        raise ReportError(f"{os.fspath(path)} cannot be written: {error.strerror}; give another path") from error
+    except (OSError, ValueError) as error:  # a ValueError if the path has a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise ReportError(f"{Path(path)} cannot be written: {reason}; give another path") from error

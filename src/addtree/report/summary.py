@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
+from addtree.errors import OptionError
 from addtree.model.specification import Specification
 from addtree.model.thinning import thin
 from addtree.report.effects import Contribution, Curve, Effects, Interaction
@@ -218,6 +219,8 @@ def build_for(
 
 def build_without_models(goals: Goals, space: Space, trials: Iterable[Any], *, title: str = "addtree") -> Report:
     """The part of a report that needs no model; fitting the models takes most of the time."""
+    if not isinstance(title, str):
+        raise OptionError(f"title={title!r} must be a string, such as 'my run'")
     known = make_records(space, trials, goals)
     several = len(goals.objectives) > 1
     front = find_front(space, goals, known) if several else None

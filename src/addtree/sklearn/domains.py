@@ -27,7 +27,7 @@ from addtree.errors import SpaceError
 from addtree.space.choice import Choice
 from addtree.space.labels import Scalar, label_key, plain_label
 from addtree.space.parameters import Categorical, Integer, Parameter, Real
-from addtree.support.numbers import is_number
+from addtree.support.numbers import is_finite
 
 _MARGIN = 1e-6  # A parameter drawn from `uniform` keeps this share of the range as its distance from the bounds.
 _TAIL = 1e-3  # The quantiles of a distribution are searched from this probability to one minus it.
@@ -71,7 +71,7 @@ def read_domain(values: Any) -> ParameterDomain:
 
 def _read_list(values: list[Any]) -> ParameterDomain:
     items = _distinct(values)
-    ordered = len(items) > 1 and all(is_number(item) and math.isfinite(item) for item in items)
+    ordered = len(items) > 1 and all(is_finite(item) for item in items)
     if ordered:
         items = sorted(items)
     domain = Categorical(tuple(labels_for(items)), ordered=ordered)

@@ -14,9 +14,11 @@ def misfit(function: object, n_arguments: int) -> str | None:
     if not callable(function):
         return "it cannot be called"
     try:
-        inspect.signature(function).bind(*[None] * n_arguments)
-    except ValueError:  # Some functions written in C do not tell their signature.
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):  # Some functions do not tell theirs: those written in C, and proxies.
         return None
+    try:
+        signature.bind(*[None] * n_arguments)
     except TypeError as error:
         return str(error)
     return None

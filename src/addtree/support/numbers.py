@@ -34,7 +34,9 @@ def is_whole(value: Any) -> bool:
 
 
 def scalar(value: Any) -> Any:
-    """The number in an array or a tensor with one element; any other value as it is."""
+    """The number in an array or a tensor with one element; any other value as it is, such as a masked number."""
+    if np.ma.is_masked(value):
+        return value
     try:
         return value.item()  # NumPy, PyTorch, JAX and pandas have this method
     except Exception:

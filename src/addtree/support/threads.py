@@ -2,7 +2,8 @@
 
 The matrices of this package are small. Several BLAS threads make them slower, keep other cores busy for nothing, and
 round differently, so that a seed would give other suggestions on another number of cores. `one_blas_thread` therefore
-limits BLAS to one thread, but only while this package computes: the user's own code keeps its threads.
+limits BLAS to one thread, but only while this package computes: the user's own code keeps its threads. It also
+sets NumPy's handling of floating-point errors to its default for that time.
 
 NumPy and SciPy each load a BLAS library; their wheels bring two different ones. The functions that set the number of
 threads are looked up by name in the extension modules of NumPy and SciPy that call BLAS, and so in the libraries that
@@ -29,6 +30,8 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+import numpy as np
 
 # Extension modules that call BLAS. They are loaded before this package computes anything.
 _CALLERS = ("numpy.linalg._umath_linalg", "scipy.linalg._fblas")
@@ -155,7 +158,17 @@ class ThreadLimit:
 
 
 # The number of BLAS threads belongs to the process, and so does its limit.
-one_blas_thread = ThreadLimit(find_libraries).entered
+_limit = ThreadLimit(find_libraries)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """One BLAS thread inside the block, and NumPy's own handling of floating-point errors.
+
+    A user who finds errors of an objective with `numpy.seterr(all="raise")` does not mean the underflows in here.
+    """
+    with _limit.entered(), np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+        yield
 
 
 # ---------------------------------------------------------------------- objects that several threads use
