@@ -41,10 +41,11 @@ def test_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("_study")
+@pytest.mark.parametrize("width", ["45", "20", "1"])
 def test_a_narrow_terminal_shows_every_letter(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "45")
+    monkeypatch.setenv("COLUMNS", width)
     assert addtree("status", monkeypatch=monkeypatch) == 0
     cells = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
     best = min(t.value for t in finished() if t.value is not None)

@@ -99,6 +99,21 @@ def test_it_opens_and_draws_everything(browser: Any, page_file: Path, width: int
     view.close()
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_long_names_leave_room_for_values_and_intervals(browser: Any, tmp_path: Path, width: int) -> None:
+    model = at.Choice(**{f"option {i} with a rather long name": at.Space() for i in range(12)})
+    space = at.Space(**{"a_long_name_" * 4: at.Integer(1000, 9999), "model": model})
+    known = [Record(i, c, "done", float(i % 7)) for i, c in enumerate(sample(space, 24, 0))]
+    write_page(tmp_path / "long.html", build(space, known))
+    view, wrong = opened(browser, tmp_path / "long.html", width=width)
+    assert wrong == []
+    number = view.locator("#best .config dd").first.bounding_box()
+    assert number["height"] < number["width"]  # its digits stand side by side
+    intervals = view.locator("#optima .plot .cartesianlayer .gridlayer").first.bounding_box()
+    assert intervals["width"] > width / 3
+    view.close()
+
+
 def column(view: Any, number: int) -> list[str]:
     rows = view.locator("#trials tbody tr:not([hidden])")
     return [str(text) for text in rows.locator(f"td:nth-child({number})").all_inner_texts()]

@@ -89,6 +89,8 @@ def test_a_study_keeps_its_goals(other: Goals) -> None:
     open_study(storage, "plain", SPACE)
     with pytest.raises(StudyError, match="other goals"):
         open_study(storage, "plain", SPACE, goals=GOALS)
+    with pytest.raises(StudyError, match="other goals"):  # the same direction, but with a name
+        open_study(storage, "plain", SPACE, goals=Goals.read({"error": "min"}, None))
 
 
 def test_a_plain_study_keeps_nothing_new() -> None:

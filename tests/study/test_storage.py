@@ -40,6 +40,8 @@ def test_a_plain_path_is_an_sqlite_file_or_a_journal(tmp_path: Path) -> None:
         ("grpc://127.0.0.1:1/?password=secret", "is not the URL of a gRPC proxy"),
         ("grpc://", "is not the URL of a gRPC proxy"),
         ("", "is not a storage URL"),
+        ("sqlite://", "is lost when the command ends; give the path of a file"),
+        ("sqlite:///:memory:", "is lost when the command ends"),
     ],
 )
 def test_an_error_has_one_line(url: str, message: str) -> None:
@@ -47,6 +49,24 @@ def test_an_error_has_one_line(url: str, message: str) -> None:
         open_storage(url)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"notes\nof mine", b'{"a":1}\n', b"\x00\xff\n\x01", b"\n"])
+def test_a_file_that_is_not_a_journal_is_refused_and_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "mine.journal"
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match="file is not a journal; give the path of another file"):
+        open_storage(str(path))
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"op', b'{"op_code":0,"worker_id":"a","stu', b'{"op_code":0,"wor\n'])
+def test_a_journal_whose_first_record_is_torn_can_be_used(tmp_path: Path, torn: bytes) -> None:
+    path = tmp_path / "study.journal"
+    path.write_bytes(torn)
+    with storage_at(str(path)) as storage:
+        optuna.create_study(storage=storage, study_name="j")
+        assert optuna.get_all_study_names(storage) == ["j"]
 
 
 def test_a_missing_client_of_grpc_is_named() -> None:

@@ -35,6 +35,8 @@ from addtree.study.studies import (
 from addtree.study.tickets import ERROR, is_forgotten, is_lost
 from addtree.support.files import open_text
 
+_MIN_TABLE_WIDTH = 40  # The table of `status` is at least this wide, because a narrower column would show nothing.
+
 
 def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) -> None:
     """Show the progress of a study, or of all studies if no name is given, and suggestions without a value so far."""
@@ -51,7 +53,9 @@ def status(study: AnyStudyName = None, storage: StorageUrl = DEFAULT_STORAGE) ->
             if len(loaded.directions) > 1:
                 best_value = f"front of {len(p.front)}"
             table.add_row(Text(name), str(p.complete), str(p.pruned), str(p.failed), str(p.running), best_value)
-    Terminal(highlight=False).print(table)
+    terminal = Terminal(highlight=False)
+    terminal.width = max(terminal.width, _MIN_TABLE_WIDTH)
+    terminal.print(table)
     print_untold(waiting)
 
 

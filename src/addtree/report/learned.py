@@ -100,7 +100,7 @@ def _optima(choices: Sequence[ChoiceOptima], embed: Embed) -> str:
     cards = [card(choice.choice, choice.condition, embed(plots.optima(choice))) for choice in choices]
     heads = ("option", "trials", "best seen", "believed best", "80 % interval", "optimum here", "may I drop it?")
     body = "".join(map(_optima_rows, choices))
-    return f"{caption(words)}{grid(cards)}{table('optima', row(_OPTIMA_CELLS, heads, 'th'), body)}"
+    return f"{caption(words)}{grid(cards, min(len(cards), 2))}{table('optima', row(_OPTIMA_CELLS, heads, 'th'), body)}"
 
 
 def _optima_rows(choice: ChoiceOptima) -> str:

@@ -71,7 +71,7 @@ def check_same_goals(study: optuna.Study, goals: Goals) -> None:
     here = None if stored is None else _goals_text(stored)
     if here == _goals_text(goals) and (here is not None or study.directions == directions(goals)):
         return
-    if here is None and len(study.directions) == len(goals.objectives) == 1 and not goals.constraints:
+    if here is None and len(study.directions) == 1 and _goals_text(goals) is None:  # only the directions differ
         kind, remedy = ("smallest", "leave out") if goals.objectives[0].maximize else ("largest", "add")
         raise StudyError(
             f"study {name!r} looks for the {kind} value; {remedy} --maximize or `maximize = True` in the file, "

@@ -77,6 +77,17 @@ def open_journal(path: str) -> JournalStorage:
     return _Replay(_Journal(path))
 
 
+def is_journal(path: str) -> bool:
+    """Whether a file is a journal: it contains a complete record, or nothing but the start of its first record.
+
+    Another file must not be opened, because a write would remove its last line as a torn one.
+    """
+    with Path(path).open("rb") as file:
+        first = file.readline()
+        is_start = _RECORD_START.encode().startswith(first[: len(_RECORD_START)])
+        return is_start or _parse(first) is not None or any(_salvage(line) for line in (first, *file))
+
+
 class _Found(NamedTuple):
     """A complete record, and where it starts and ends in its line."""
 

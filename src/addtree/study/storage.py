@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 
 from addtree.errors import AddTreeError, StorageError
 from addtree.study.database import Database
-from addtree.study.journal import open_journal
+from addtree.study.journal import is_journal, open_journal
 from addtree.study.redaction import hide_password, hide_secrets
 
 Access: TypeAlias = Literal["read", "write", "create"]
@@ -31,6 +31,7 @@ _OPEN_PAUSE = 0.5  # seconds between two of these attempts
 _SQLITE_TIMEOUT = 60  # seconds that an SQLite transaction waits for the transactions of other workers
 _POSTGRES_TIMEOUT = 10  # seconds that connecting to a PostgreSQL server may take
 _PROXY_TIMEOUT = 60  # seconds that connecting to a gRPC proxy may take; hundreds of workers may start at once
+_IN_MEMORY = (None, "", ":memory:")  # what SQLite URLs without a file name as their database
 GRPC_PORT = 13000  # port of a gRPC proxy whose URL has none; Optuna's default
 
 # What a driver needs to know. The encoding makes psycopg return text for a database whose encoding is SQL_ASCII.
@@ -87,6 +88,9 @@ def open_storage(url: str, access: Access = "create") -> BaseStorage:
             path = url.removeprefix("journal:///")
             if access != "create" and not Path(path).exists():
                 raise _missing(url, "does not exist")
+            if Path(path).exists() and not is_journal(path):
+                remedy = "give the path of another file"
+                raise StorageError(f"storage {hide_password(url)}: file is not a journal; {remedy}")
             return open_journal(path)
         if url.startswith("grpc:"):
             return _connect_to_proxy(url)
@@ -103,7 +107,9 @@ def _open_database(url: str, access: Access) -> RDBStorage:
         raise _not_a_url(url) from None
     if parsed.drivername == "postgresql":  # the driver that this stands for differs between versions of SQLAlchemy
         url = parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
-    is_file = backend == "sqlite" and parsed.database is not None and "uri" not in parsed.query
+    if backend == "sqlite" and parsed.database in _IN_MEMORY:
+        raise StorageError(f"storage {url} is lost when the command ends; give the path of a file")
+    is_file = backend == "sqlite" and "uri" not in parsed.query
     if access != "create" and is_file and not Path(str(parsed.database)).exists():
         raise _missing(url, "does not exist")
     engine_options = {"connect_args": _CONNECT_OPTIONS.get(backend, {}), "pool_pre_ping": backend != "sqlite"}
