@@ -57,6 +57,8 @@ def test_what_is_cut_ends_with_dots_and_no_share_is_minus_zero() -> None:
     long, none = list(_variance(shares, ""))[2:]
     assert long.endswith("a" * 59 + "…")
     assert none.split() == ["0.0%", "b"]
+    *_, explained = _variance((*shares, Share("c", "interaction", -0.05)), "")
+    assert explained == "  A negative share cancels part of another one."
 
 
 def test_names_are_printed_as_they_are() -> None:

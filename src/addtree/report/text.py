@@ -173,6 +173,8 @@ def _variance(shares: Sequence[Share], suffix: str) -> Iterator[str]:
         bar = "█" * round(_BAR_WIDTH * min(max(share.share, 0.0), 1.0))
         rounded = round(share.share, 3) + 0.0  # not -0.0 %
         yield f"  {rounded:>6.1%}  {bar:<{_BAR_WIDTH}}  {_cut(share.label, _LABEL_WIDTH)}"
+    if any(round(share.share, 3) < 0.0 for share in shares[:_MAX_LINES]):
+        yield "  A negative share cancels part of another one."
 
 
 def _options(space: Space, curves: Mapping[str, Curve], suffix: str) -> Iterator[str]:
