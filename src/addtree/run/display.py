@@ -60,7 +60,7 @@ def _best(optimizer: Optimizer) -> str:
 def _progress_picture(optimizer: Optimizer) -> str:
     """The values and the best so far that keeps the constraints; with several objectives, the hypervolume so far.
 
-    Nothing if there are so many objectives that the hypervolume takes too long.
+    Empty if the number of objectives makes the hypervolume too slow to compute.
     """
     n = len(optimizer.goals.objectives)
     if n > MAX_OBJECTIVES:

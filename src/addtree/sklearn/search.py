@@ -54,8 +54,8 @@ class AddTreeSearchCV(BaseSearchCV):  # type: ignore[misc]
     n_trials            number of configurations; fewer are evaluated if the space has fewer
     scoring             as in scikit-learn. With several metrics, the one that `refit` names is maximised, or the first
                         if `refit` is a function or False
-    n_jobs              number of fits at a time. After the first configuration, so many are asked for at once that each
-                        job has a fold to fit. The configurations therefore depend on n_jobs
+    n_jobs              number of fits at a time. After the first configuration, a batch of configurations is asked for,
+                        large enough to give each job a fold to fit. The configurations therefore depend on n_jobs
     refit, cv, verbose  as in scikit-learn. All configurations are evaluated on the same splits
     random_state        seed of the search; an int makes it reproducible
     error_score         the score of a fit that fails, or "raise". With NaN, the search learns that the configuration
