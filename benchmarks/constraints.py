@@ -4,8 +4,8 @@ The error of a surrogate is minimised while its time, memory or number of featur
 500 random configurations keep. A line shows a method on a problem after 50 and 100 evaluations: the number of runs
 that found something feasible, and the feasible regret, with its 95 % bootstrap interval over seeds and Holm's p of
 Wilcoxon's test against addtree. Regret counts from the least feasible value of any run, in units of (median - least) of
-the feasible values of the sample; a run without a feasible value has the largest regret of all runs. What is missing is
-reported and left out.
+the feasible values of the sample; a run without a feasible value has the largest regret of all runs. The means are
+those of the problems that every method has finished. What is missing is reported and left out.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from addtree._types import Array
-from benchmarks import noise
 from benchmarks.paired import holm
 from benchmarks.support import regret
+from benchmarks.support.files import RECORDED
 from benchmarks.tasks import several
 from benchmarks.tasks.several import GP, MARKS, NOW, TPE
-from benchmarks.tasks.task import MissingDataError, MultiTask
+from benchmarks.tasks.task import MissingDataError, MultiTask, Values
 
 SAMPLE = 500  # Random configurations from which the limit is computed.
 SHARES = {  # The share of random configurations that keep the limit; keys end with the objective and the limited value.
@@ -51,12 +51,17 @@ def problem(name: str) -> tuple[MultiTask, float]:
     return found, float(np.median(feasible) - np.min(feasible))
 
 
-def run_problem(name: str, method: str, seed: int, budget: int) -> list[float]:
-    """The least feasible value after each evaluation of a run; infinite before the first."""
+def run_problem(name: str, method: str, seed: int, budget: int) -> list[Values]:
+    """The values of a run."""
+    return several.run(method, problem(name)[0], seed, budget)
+
+
+def least_feasible(name: str, run: Sequence[Values]) -> list[float]:
+    """The least feasible value after each evaluation; infinite before the first."""
     found, _ = problem(name)
     best = np.inf
     out = []
-    for values in several.run(method, found, seed, budget):
+    for values in run:
         if found.is_feasible(values):
             best = min(best, values[found.objectives[0]])
         out.append(best)
@@ -96,14 +101,14 @@ def print_table(found: Mapping[tuple[Any, ...], list[float]], units: Mapping[str
             p = f", p = {p_values[name, method, i]:.2g}" if (name, method, i) in p_values else ""
             shown.append(f"at {mark} {n} of {seeds} runs feasible, regret {several.interval(values[:, i])}{p}")
         print(f"{name} ({PROBLEMS[name]:.0%} feasible), {method}: {'; '.join(shown)}", flush=True)
-    for method in dict.fromkeys(key[1] for key in filled):
-        own = [key for key in filled if key[1] == method]
+    compared, by_all = several.with_all_methods(filled)
+    for method in compared:
         shown = []
         for i, mark in enumerate(MARKS):
-            n = sum(int(np.sum(np.isfinite(by_method[key][:, i]))) for key in own)
-            mean = np.mean([filled[key][:, i] for key in own], axis=0)
-            shown.append(f"at {mark} {n} of {seeds * len(own)} runs feasible, regret {several.interval(mean)}")
-        print(f"mean of {len(own)} problems, {method}: {'; '.join(shown)}")
+            n = sum(int(np.sum(np.isfinite(by_method[name, method][:, i]))) for name in by_all)
+            mean = np.mean([filled[name, method][:, i] for name in by_all], axis=0)
+            shown.append(f"at {mark} {n} of {seeds * len(by_all)} runs feasible, regret {several.interval(mean)}")
+        print(f"mean of {len(by_all)} problems, {method}: {'; '.join(shown)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -122,8 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except MissingDataError as error:
             print(f"left out: {error}", file=sys.stderr)
     methods = several.methods(given.peers)
-    jobs = [(n, m, seed, given.budget) for n in units for m in methods for seed in range(given.seeds)]
-    print_table(noise.collect(run_problem, jobs, given.processes), units, given.seeds)
+    jobs = [(n, m, seed, given.budget) for seed in range(given.seeds) for n in units for m in methods]
+    found = several.collect(run_problem, jobs, given.processes, RECORDED / "constraints")
+    print_table({job: least_feasible(job[0], run) for job, run in found.items()}, units, given.seeds)
 
 
 if __name__ == "__main__":

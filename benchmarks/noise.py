@@ -199,14 +199,23 @@ def run_arms(seed: int, noise: float | None) -> int:
 # ---------------------------------------------------------------------- tables
 
 
-def collect(function: Callable[..., T], jobs: Iterable[tuple[Any, ...]], processes: int) -> dict[tuple[Any, ...], T]:
-    """The results of a function by its arguments; a run that fails is reported and left out."""
+def collect(
+    function: Callable[..., T],
+    jobs: Iterable[tuple[Any, ...]],
+    processes: int,
+    keep: Callable[[Any, T], None] = lambda job, result: None,
+) -> dict[tuple[Any, ...], T]:
+    """The results of a function by its arguments; a run that fails is reported and left out.
+
+    `keep` is called with the arguments and the result as soon as there is one.
+    """
     found: dict[tuple[Any, ...], T] = {}
     with worker_pool(processes) as pool:
         futures = {pool.submit(function, *job): job for job in jobs}
         for future in as_completed(futures):
             try:
                 found[futures[future]] = future.result()
+                keep(futures[future], found[futures[future]])
             except Exception as error:
                 print(f"left out: {futures[future]}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     return found

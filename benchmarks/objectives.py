@@ -5,7 +5,7 @@ SBArchOpt, some of them with constraints, and the compression of FC3, error agai
 50 and 100 evaluations. Each objective is scaled so that the least value of any run is 0 and the median of 500 random
 configurations is 1, which is the reference point: the largest possible hypervolume is 1. Only what is feasible counts.
 A line shows a method on a problem: mean and 95 % bootstrap interval over seeds, and Holm's p of Wilcoxon's test against
-addtree. What is missing is reported and left out.
+addtree. The means are those of the problems that every method has finished. What is missing is reported and left out.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.search.hypervolume import hypervolumes
-from benchmarks import noise
 from benchmarks.paired import holm
 from benchmarks.support import regret
+from benchmarks.support.files import RECORDED
 from benchmarks.tasks import architecture, several
 from benchmarks.tasks.several import GP, MARKS, NOW, NSGA, TPE
 from benchmarks.tasks.task import MissingDataError, MultiTask, Values
@@ -74,9 +74,9 @@ def losses(task: MultiTask, told: Sequence[Values]) -> Array:
     )
 
 
-def run_problem(name: str, method: str, seed: int, budget: int) -> Array:
-    """The objectives of a run (budget x K)."""
-    return losses(problem(name), several.run(method, problem(name), seed, budget))
+def run_problem(name: str, method: str, seed: int, budget: int) -> list[Values]:
+    """The values of a run."""
+    return several.run(method, problem(name), seed, budget)
 
 
 def medians(name: str) -> Array:
@@ -116,11 +116,11 @@ def print_table(found: Mapping[tuple[Any, ...], Array], reference: Mapping[str, 
         shown = [f"at {mark} {several.interval(values[:, i])}" for i, mark in enumerate(MARKS)]
         tests = [f"p = {p_values[name, method, i]:.2g}" for i in range(len(MARKS)) if (name, method, i) in p_values]
         print(f"{name}, {method}, n = {seeds} seeds: {'; '.join(shown)} {', '.join(tests)}".rstrip(), flush=True)
-    for method in dict.fromkeys(key[1] for key in ends):
-        own = [values for key, values in ends.items() if key[1] == method]
-        mean = np.mean(own, axis=0)  # seeds x marks
+    compared, by_all = several.with_all_methods(ends)
+    for method in compared:
+        mean = np.mean([ends[name, method] for name in by_all], axis=0)  # seeds x marks
         shown = [f"at {mark} {several.interval(mean[:, i])}" for i, mark in enumerate(MARKS)]
-        print(f"mean of {len(own)} problems, {method}: {'; '.join(shown)}")
+        print(f"mean of {len(by_all)} problems, {method}: {'; '.join(shown)}")
     worse = [
         key for key, p in p_values.items() if p < regret.ALPHA and _mean(ends, key, NOW) < _mean(ends, key, key[1])
     ]
@@ -147,8 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except MissingDataError as error:
             print(f"left out: {error}", file=sys.stderr)
     methods = several.methods(given.peers)
-    jobs = [(n, m, seed, given.budget) for n in reference for m in methods for seed in range(given.seeds)]
-    print_table(noise.collect(run_problem, jobs, given.processes), reference, given.seeds)
+    jobs = [(n, m, seed, given.budget) for seed in range(given.seeds) for n in reference for m in methods]
+    found = several.collect(run_problem, jobs, given.processes, RECORDED / "objectives")
+    print_table({job: losses(problem(job[0]), run) for job, run in found.items()}, reference, given.seeds)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,31 @@
-"""Runs in which an evaluation gives several values, for `benchmarks.objectives` and `benchmarks.constraints`."""
+"""Runs in which an evaluation gives several values, for `benchmarks.objectives` and `benchmarks.constraints`.
+
+The repository keeps the runs of the peers, because some take hours. Each command has a folder with a file for each peer
+and a line for each run. Delete a line or a file to repeat its runs. addtree itself runs anew each time.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import addtree as at
 from addtree._types import Array
+from benchmarks import noise
 from benchmarks.support.regret import REPLICATES
 from benchmarks.tasks import yahpo
 from benchmarks.tasks.task import MultiTask, Values
 
 NOW, TPE, NSGA, GP = "addtree", "TPE", "NSGA-II", "GPSampler"
 MARKS = (50, 100)  # The numbers of evaluations after which results are shown.
+
+Job: TypeAlias = tuple[str, str, int, int]  # problem, method, seed and number of evaluations
 
 
 def surrogate(scenario: str, instance: str, targets: Sequence[str]) -> MultiTask:
@@ -130,6 +138,46 @@ class Peer:
         sampler, self._study.sampler = self._study.sampler, RandomSampler(seed=seed)
         self.tell(self._task.evaluate(self.ask()))
         self._study.sampler = sampler
+
+
+def collect(
+    run_problem: Callable[[str, str, int, int], list[Values]], jobs: Sequence[Job], processes: int, folder: Path
+) -> dict[Job, list[Values]]:
+    """The values of runs, read from the folder where it has them; new runs of peers are added to it."""
+    kept = _kept(folder)
+    found = {job: kept[job[:3]][: job[3]] for job in jobs if len(kept.get(job[:3], ())) >= job[3]}
+
+    def keep(job: Job, values: list[Values]) -> None:
+        found[job] = values
+        if job[1] == NOW:
+            return
+        shown = {name: [float(f"{each[name]:.9g}") for each in values] for name in values[0]}
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / f"{job[1]}.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps({"problem": job[0], "seed": job[2], "values": shown}) + "\n")
+
+    noise.collect(run_problem, [job for job in jobs if job not in found], processes, keep)
+    return {job: found[job] for job in jobs if job in found}
+
+
+def _kept(folder: Path) -> dict[tuple[str, str, int], list[Values]]:
+    """The longest run of each problem, method and seed in a folder."""
+    out: dict[tuple[str, str, int], list[Values]] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            run = json.loads(line)
+            values = [dict(zip(run["values"], each, strict=True)) for each in zip(*run["values"].values(), strict=True)]
+            key = (run["problem"], path.stem, run["seed"])
+            if len(values) > len(out.get(key, ())):
+                out[key] = values
+    return out
+
+
+def with_all_methods(found: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Of pairs of a problem and a method: all methods, and the problems that have all of them."""
+    pairs = list(found)
+    names, present = (list(dict.fromkeys(pair[k] for pair in pairs)) for k in (0, 1))
+    return present, [name for name in names if all((name, method) in pairs for method in present)]
 
 
 def interval(values: Array) -> str:

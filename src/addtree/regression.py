@@ -147,6 +147,7 @@ class AddTreeGP:
         tail = 0.5 * (1.0 - probability)
         return inverse(predictions.quantile(tail)), inverse(predictions.quantile(1.0 - tail))
 
+    @one_blas_thread()
     def distribution(self, configs: Sequence[Config], *, observed: bool = False) -> Mixture:
         """The predictions as mixtures of normal distributions, in standardised units; see `scale` and `centre`."""
         rows = self._kernel.rows(self._encoding.encode(listed(configs)))

@@ -71,3 +71,33 @@ def test_each_method_runs_with_several_values(method):
     assert len(told) == 12
     assert {task.is_feasible(values) for values in told} == {True, False}
     assert np.isinf(objectives.losses(task, told)).tolist() == [[v["x"] > 0.5] * 2 for v in told]
+
+
+def evaluations(name, method, seed, budget):
+    """The values of a run that takes no time."""
+    return [{"value": seed + i / 3, "size": float(len(method))} for i in range(budget)]
+
+
+def unavailable(name, method, seed, budget):
+    """A run that fails."""
+    raise RuntimeError("no run was needed")
+
+
+def test_runs_of_peers_are_kept_and_those_of_addtree_are_not(tmp_path, capsys):
+    jobs = [("p", method, seed, 4) for seed in range(2) for method in (several.NOW, TPE)]
+    found = several.collect(evaluations, jobs, 1, tmp_path)
+    assert list(found) == jobs
+    assert found["p", TPE, 1, 4] == evaluations("p", TPE, 1, 4)
+    again = several.collect(unavailable, [(*job[:3], 2) for job in jobs], 1, tmp_path)
+    assert {job: [values["value"] for values in run] for job, run in again.items()} == {
+        ("p", TPE, 0, 2): [0.0, 0.333333333],
+        ("p", TPE, 1, 2): [1.0, 1.33333333],
+    }
+    assert "left out: ('p', 'addtree', 0, 2): RuntimeError" in capsys.readouterr().err
+    several.collect(evaluations, [("p", TPE, 0, 6)], 1, tmp_path)  # longer than the one that is kept
+    assert len(several.collect(unavailable, [("p", TPE, 0, 6)], 1, tmp_path)["p", TPE, 0, 6]) == 6
+
+
+def test_means_are_over_the_problems_that_every_method_has():
+    pairs = [("p", NOW), ("p", TPE), ("q", NOW), ("r", TPE), ("r", NOW)]
+    assert several.with_all_methods(pairs) == ([NOW, TPE], ["p", "r"])
