@@ -72,12 +72,14 @@ def run(method: str, task: MultiTask, seed: int, budget: int) -> list[Values]:
 class Native:
     """A run of addtree."""
 
-    def __init__(self, task: MultiTask, seed: int) -> None:
+    def __init__(self, task: MultiTask, seed: int, history: Sequence[Any] = ()) -> None:
         objectives: Any = dict.fromkeys(task.objectives, "min")
-        limits = dict(task.limits)
+        limits: Any = dict(task.limits) or None
         self._task = task
-        self._names = (*task.objectives, *limits)
-        self._optimizer = at.Optimizer(task.space, objectives=objectives, constraints=limits or None, seed=seed)
+        self._names = (*task.objectives, *task.limits)
+        self._optimizer = at.Optimizer(
+            task.space, objectives=objectives, constraints=limits, seed=seed, history=history
+        )
 
     def ask(self) -> dict[str, Any]:
         """The next configuration."""
@@ -130,6 +132,10 @@ class Peer:
         excess = [values[name] - limit for name, limit in self._task.limits.items()]
         self._trial.set_user_attr("constraints", json.dumps(excess))
         self._study.tell(self._trial, [values[name] for name in self._task.objectives])
+
+    def enqueue(self, config: Mapping[str, Any]) -> None:
+        """Let a configuration be among the next ones."""
+        self._study.enqueue_trial(dict(config))
 
     def add_random(self, seed: int) -> None:
         """Evaluate a random configuration."""

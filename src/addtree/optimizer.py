@@ -93,7 +93,7 @@ class Optimizer:
         self.space = check_space(space)
         seed, encoding = checked_seed(seed), space.encoding
         learning = Learning.of(encoding, goals, covariance, inference, settings)
-        self.history = _history.adapt(_history.read_for(goals, history), encoding)
+        self.history = _history.adapt(_history.read_history(history, goals.objectives), encoding)
         earlier = _history.learn(self.history, encoding, learning.specifications[0], learning.kernel, settings.transfer)
         portfolio, learning = _history.portfolio(earlier, encoding), replace(learning, earlier=earlier)
         size = settings.design.size(encoding, inference) if n_initial is None else checked_size(n_initial, encoding)

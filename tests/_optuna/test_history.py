@@ -5,7 +5,7 @@ import pickle
 import optuna
 import pytest
 
-from addtree import Optimizer
+from addtree import Optimizer, OptionError
 from addtree.optuna import AddTreeSampler
 from tests.run.test_history import SPACE, objective, pairs, study
 
@@ -58,3 +58,35 @@ def test_a_sampler_with_history_can_be_sent_to_another_process():
     sampler = AddTreeSampler(SPACE, seed=0, history=[study(n=30)])
     again = pickle.loads(pickle.dumps(sampler))
     assert [t.params for t in run(again, 6).trials] == [t.params for t in run(sampler, 6).trials]
+
+
+def two_values(trial):
+    value = define_by_run(trial)
+    return value, trial.params.get("y", -1.0)
+
+
+def test_several_objectives_are_those_at_the_same_places():
+    earlier = optuna.create_study(directions=["minimize", "maximize"], sampler=AddTreeSampler(seed=1))
+    earlier.optimize(two_values, n_trials=30)
+    optimizer = Optimizer(SPACE, seed=0, objectives={"loss": "min", "y": "max"})
+    listed = []
+    for trial in earlier.trials:
+        optimizer.tell(trial.params, dict(zip(("loss", "y"), trial.values, strict=True)))
+        listed.append((trial.params, trial.values))
+    for space in (SPACE, None):
+        runs = []
+        for history in (earlier, optimizer, listed):
+            made = optuna.create_study(
+                directions=["minimize", "maximize"], sampler=AddTreeSampler(space, seed=0, history=[history])
+            )
+            made.optimize(two_values, n_trials=8)
+            runs.append([trial.params for trial in made.trials])
+        assert runs[0] == runs[1] == runs[2]
+        assert runs[0][0] in [trial.params for trial in earlier.trials]
+        assert runs[0][0]["model"] == "a"
+
+
+def test_a_study_refuses_a_history_without_its_objectives():
+    made = optuna.create_study(directions=["minimize", "maximize"], sampler=AddTreeSampler(history=[study()]))
+    with pytest.raises(OptionError, match=r"is a study with 1 objective, and the new one has 2 \('0', '1'\)"):
+        made.optimize(two_values, n_trials=1)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import optuna
 import pytest
 
 from tests.cli.commands import SPACE, addtree, error_lines, write_task
@@ -117,6 +118,24 @@ def test_options_for_one_value_are_refused(
     assert option[0] in line
 
 
+@pytest.mark.usefixtures("_study")
+def test_a_study_learns_from_one_with_the_same_objectives(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The names count, not the order in which a file declares the objectives."""
+    write_task(TWO.replace('"error": "min", "speed": "max"', '"speed": "max", "error": "min"'))
+    history = ("--history", "task")
+    assert addtree("run", "task.py", "--study", "new", "--trials", "8", *history, monkeypatch=monkeypatch) == 0
+    new, old = (optuna.load_study(storage="sqlite:///addtree.db", study_name=name) for name in ("new", "task"))
+    assert new.metric_names == old.metric_names[::-1]
+    assert new.trials[0].params in [trial.params for trial in old.trials]
+    capsys.readouterr()
+    assert addtree("explain", "new", *history, monkeypatch=monkeypatch) == 0
+    said = capsys.readouterr().out
+    assert "what became of earlier studies about speed" in said
+    assert re.search(r"task: \d+ trials, agreement", said)
+
+
 def test_a_history_is_refused_before_anything_is_stored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,14 +146,14 @@ def test_a_history_is_refused_before_anything_is_stored(
     for command, said in (
         (
             ("run", "two.py", "--study", "new", "--history", "one"),
-            "--history one is for one objective, and there are 2",
+            "--history one is a study with 1 objective, and the new one has 2 ('error', 'speed')",
         ),
         (
             ("run", "one.py", "--study", "new", "--history", "one", "--history", "two"),
-            "--history two is a study with 2 obj",
+            "--history two is a study with 2 objectives ('error', 'speed'), and the new one has 1 ('value')",
         ),
-        (("explain", "two", "--history", "one"), "--history one is for one objective, and there are 2"),
-        (("report", "two", "--history", "one"), "--history one is for one objective, and there are 2"),
+        (("explain", "two", "--history", "one"), "--history one is a study with 1 objective"),
+        (("report", "two", "--history", "one"), "--history one is a study with 1 objective"),
         (("explain", "one", "--history", "two"), "--history two is a study with 2 objectives"),
     ):
         capsys.readouterr()

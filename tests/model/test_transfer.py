@@ -20,11 +20,12 @@ def task(optimum, n=20, seed=0):
 
 
 def learned(*tasks, **changes):
-    return EarlierTasks.fit(DEFAULT, KERNEL, tasks, replace(SETTINGS, **changes))
+    merits = [task.y for task in tasks]
+    return EarlierTasks.fit(DEFAULT, KERNEL, [[task] for task in tasks], merits, replace(SETTINGS, **changes))
 
 
 def prior(earlier, data, X):
-    return earlier.prior_mean(data).value(KERNEL.rows(X))
+    return earlier.values[0].prior_mean(data).value(KERNEL.rows(X))
 
 
 def test_values_may_have_any_unit():
@@ -36,8 +37,8 @@ def test_values_may_have_any_unit():
 
 def test_the_shared_function_interpolates_the_mean_of_the_surrogates():
     earlier = learned(task(0.3), task(0.6, seed=1))
-    mean = np.mean(earlier.predictions, axis=1)
-    np.testing.assert_allclose(earlier.shared.value(KERNEL.rows(earlier.X)), mean, atol=0.1 * np.std(mean))
+    mean = np.mean(earlier.values[0].predictions, axis=1)
+    np.testing.assert_allclose(earlier.values[0].shared.value(KERNEL.rows(earlier.X)), mean, atol=0.1 * np.std(mean))
 
 
 def test_a_history_that_agrees_predicts_the_order_of_new_values():
@@ -51,9 +52,9 @@ def test_a_history_that_agrees_predicts_the_order_of_new_values():
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
 def test_a_history_is_believed_until_the_new_task_disagrees(n):
     earlier, own = learned(task(0.3, 40)), task(0.3, n, seed=3)
-    assert earlier.agrees_with(own)
+    assert earlier.agrees_with([own])
     opposite = replace(own, y=-own.y)
-    assert earlier.agrees_with(opposite) == (n < 12)
+    assert earlier.agrees_with([opposite]) == (n < 12)
     if n == 12:
         assert not prior(earlier, opposite, own.X).any()
 
@@ -62,7 +63,7 @@ def test_the_portfolio_has_a_good_row_for_each_task_and_no_more_than_it_takes():
     one, two = task(0.1, 40), task(0.9, 40)
     both = learned(one, two)
     chosen = both.portfolio()
-    ranks = np.argsort(np.argsort(both.predictions, axis=0), axis=0)[chosen]
+    ranks = np.argsort(np.argsort(both.values[0].predictions, axis=0), axis=0)[chosen]
     assert len(chosen) <= SETTINGS.portfolio + SETTINGS.options
     assert np.all(np.min(ranks, axis=0) <= 2)
     assert len(learned(one, options=0).portfolio()) == 1
@@ -75,14 +76,14 @@ def test_the_portfolio_has_the_best_row_of_each_option():
     chosen = earlier.portfolio()
     for code in np.unique(earlier.X[:, choice]):
         here = np.flatnonzero(earlier.X[:, choice] == code)
-        assert here[np.argmin(earlier.predictions[here, 0])] in chosen
+        assert here[np.argmin(earlier.values[0].predictions[here, 0])] in chosen
     assert len(learned(task(0.1, 40), options=1).portfolio()) == 2
 
 
 def test_many_long_tasks_are_reduced():
     earlier = learned(*(task(0.1 * i, 100, seed=i) for i in range(7)), support=50, fit_rows=70, iterations=3)
     assert len(earlier.X) <= 50
-    assert earlier.predictions.shape == (len(earlier.X), 7)
+    assert earlier.values[0].predictions.shape == (len(earlier.X), 7)
 
 
 def test_tasks_without_information_are_harmless():

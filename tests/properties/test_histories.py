@@ -47,7 +47,7 @@ def test_a_history_on_the_same_space_is_used_as_it_is(space, seed):
         return
     rng = np.random.default_rng(seed)
     configs = [space.sample(rng) for _ in range(5)]
-    task = EarlierTask(tuple(configs), (0.0, 1.0, 2.0, 3.0, 4.0))
+    task = EarlierTask(tuple(configs), ((0.0, 1.0, 2.0, 3.0, 4.0),))
     adapted = adapt([task], space.encoding)
     assert adapted == adapt(adapted, space.encoding) == (task,)
     assert EarlierTask.from_dict(json.loads(json.dumps(task.to_dict()))) == task

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import addtree as at
-from addtree.report.history import HistoryReport
 from addtree.report.html import render
 from addtree.report.summary import Report, build
 from addtree.report.text import explain
@@ -31,8 +30,7 @@ def report(history, *, maximize=False) -> Report:
     return build(SPACE, trials, maximize=maximize, history=history)
 
 
-def beliefs(found: HistoryReport | None, number: int = 0) -> dict[str, str]:
-    assert found is not None
+def beliefs(found, number: int = 0) -> dict[str, str]:
     return {belief.name: belief.verdict for belief in found.studies[number].beliefs}
 
 
@@ -40,7 +38,7 @@ def beliefs(found: HistoryReport | None, number: int = 0) -> dict[str, str]:
 def test_what_was_true_again_is_confirmed_and_the_opposite_is_overturned(maximize):
     sign = -1.0 if maximize else 1.0
     history = [pairs(20, 1, sign=sign), pairs(20, 2, better="b", sign=sign)]
-    found = report(history, maximize=maximize).history
+    found = report(history, maximize=maximize).history["value"]
     assert beliefs(found, 0) == {"rate": "confirmed", "model": "confirmed"}
     assert beliefs(found, 1) == {"rate": "confirmed", "model": "overturned"}
     assert [study.name for study in found.studies] == ["history[0]", "history[1]"]
@@ -50,39 +48,50 @@ def test_what_was_true_again_is_confirmed_and_the_opposite_is_overturned(maximiz
 
 def test_what_the_new_study_is_not_sure_of_stays_open():
     trials = [{"config": {**config, "rate": 0.01}, "value": objective(config)} for config, _ in pairs(16, 0)]
-    found = build(SPACE, trials, history=[pairs(20, 1)]).history
+    found = build(SPACE, trials, history=[pairs(20, 1)]).history["value"]
     assert beliefs(found)["rate"] == "open"
 
 
 def test_configurations_that_are_repeated_are_counted():
     same = pairs(16, 0)[:5]
     best = min(range(16), key=lambda k: pairs(16, 0)[k][1])
-    found = report([[*same, *pairs(5, 3)], [pairs(16, 0)[best], *pairs(5, 4)]]).history
+    found = report([[*same, *pairs(5, 3)], [pairs(16, 0)[best], *pairs(5, 4)]]).history["value"]
     distinct = 5 if best < 5 else 6
     assert [study.repeated for study in found.studies] == [5, 1]
     assert [study.best for study in found.studies] == [best < 5, True]
     assert found.repeated == distinct
     assert f"{distinct} configurations came from there, also the best one" in found.verdict
-    assert report([same, same]).history.repeated == 5
+    assert report([same, same]).history["value"].repeated == 5
 
 
 def test_a_history_that_is_always_wrong_is_said_to_be_unused():
-    found = report([[(config, -value) for config, value in pairs(30, 1)]]).history
+    found = report([[(config, -value) for config, value in pairs(30, 1)]]).history["value"]
     assert found.weight == 0.0
     assert "not used any more" in found.verdict
     assert found.studies[0].agreement < -0.9
 
 
-def test_a_history_of_several_objectives_is_refused():
-    trials = [{"config": config, "value": {"a": value, "b": -value}} for config, value in pairs(8, 0)]
-    with pytest.raises(at.OptionError, match="history= is for one objective, and there are 2"):
-        build(SPACE, trials, objectives={"a": "min", "b": "min"}, history=[pairs(20, 1)])
+def test_each_of_several_objectives_is_compared():
+    """The second objective is the opposite of the first, in the study and its history."""
+    trials = [{"config": config, "value": {"a": value, "b": -value}} for config, value in pairs(16, 0)]
+    history = [[(config, {"a": value, "b": -value}) for config, value in pairs(20, 1)]]
+    found = build(SPACE, trials, objectives={"a": "min", "b": "min"}, history=history)
+    assert list(found.history) == ["a", "b"]
+    first, second = (each.studies[0] for each in found.history.values())
+    assert {belief.name: belief.verdict for belief in first.beliefs} == {"rate": "confirmed", "model": "confirmed"}
+    assert [belief.earlier for belief in first.beliefs] != [belief.earlier for belief in second.beliefs]
+    assert "what became of earlier studies about b" in explain(found)
+    page = render(found)
+    assert page.count("1 earlier study says") == 2
+    negated = [[(config, {"a": value, "b": value}) for config, value in pairs(20, 1)]]
+    weights = build(SPACE, trials, objectives={"a": "min", "b": "min"}, history=negated).history
+    assert weights["a"].weight > 0.5 > weights["b"].weight
 
 
 def test_there_is_no_section_without_a_history_that_can_be_used():
     for history in ([], [[({"other": 1}, 0.0), ({"other": 2}, 1.0)]]):
         without = report(history)
-        assert without.history is None
+        assert not without.history
         assert "earlier stud" not in explain(without)
         assert 'id="history"' not in render(without)
 
@@ -116,6 +125,6 @@ def test_wild_values_break_nothing():
         [(config, 1e300 * objective(config) / 20) for config in configs],
     ]
     found = report(history)
-    assert len(found.history.studies) == 3
+    assert len(found.history["value"].studies) == 3
     assert "nan" not in explain(found)
     assert render(found)

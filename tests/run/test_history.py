@@ -7,7 +7,9 @@ import optuna
 import pytest
 
 from addtree import Categorical, Choice, Integer, Optimizer, OptionError, Real, Space, minimize
+from addtree.run.goals import Objective
 from addtree.run.history import MAX_TRIALS, EarlierTask, adapt, read_history
+from addtree.search.hypervolume import hypervolumes
 
 SPACE = Space(
     x=Real(0, 1), n=Integer(1, 9), model=Choice(a=Space(y=Real(-1, 1)), b=Space(z=Categorical(["u", "v"])), c=Space())
@@ -49,11 +51,11 @@ def test_every_source_gives_the_same_task(tmp_path):
     for config, value in pairs():
         optimizer.tell(config, value)
     optimizer.save(tmp_path / "run.json")
-    read = read_history([optimizer, tmp_path / "run.json", str(tmp_path / "run.json"), pairs()], maximize=False)
+    read = read_history([optimizer, tmp_path / "run.json", str(tmp_path / "run.json"), pairs()], [Objective("value")])
     assert len(read) == 4
     assert {str((task.configs, task.values)) for task in read} == {str((read[0].configs, read[0].values))}
     assert {task.name for task in read} >= {"run.json", "history[0]"}
-    assert read[0].values == tuple(value for _, value in pairs())
+    assert read[0].values == (tuple(value for _, value in pairs()),)
 
 
 def test_sources_carry_their_direction_and_pairs_have_that_of_the_new_optimizer():
@@ -63,10 +65,10 @@ def test_sources_carry_their_direction_and_pairs_have_that_of_the_new_optimizer(
     negated = [(config, -value) for config, value in pairs()]
     up, down = study("maximize"), study("minimize")
     for maximize, same in ((True, negated), (False, pairs())):
-        tasks = read_history([optimizer, same, up, down], maximize=maximize)
+        tasks = read_history([optimizer, same, up, down], [Objective("value", maximize)])
         assert tasks[0].values == tasks[1].values
         assert tasks[2] == tasks[3]
-        assert len(tasks[2].values) == 19  # without the pruned one
+        assert len(tasks[2].values[0]) == 19  # without the pruned one
 
 
 def test_a_failed_trial_counts_as_the_worst_and_a_pending_one_not_at_all():
@@ -75,9 +77,9 @@ def test_a_failed_trial_counts_as_the_worst_and_a_pending_one_not_at_all():
     optimizer.tell(first, 3.0)
     optimizer.tell(second, failed=True)
     optimizer.tell(third, 1.0)
-    assert read_history([optimizer], maximize=False)[0].values == (3.0, 3.0, 1.0)
-    nothing = read_history([[({"x": 0.5}, None), ({"x": 0.1}, float("nan"))]], maximize=True)
-    assert nothing[0] == EarlierTask((), ())
+    assert read_history([optimizer], [Objective("value")])[0].values == ((3.0, 3.0, 1.0),)
+    nothing = read_history([[({"x": 0.5}, None), ({"x": 0.1}, float("nan"))]], [Objective("value", True)])
+    assert nothing[0] == EarlierTask((), ((),))
 
 
 @pytest.mark.parametrize("maximize", [False, True])
@@ -99,9 +101,9 @@ def test_a_trial_that_violates_a_constraint_of_its_study_counts_as_the_worst(max
         )
         tight.add_trial(trial)
         optimizer.tell(config, {"value": value, "m": m})
-    read = read_history([tight, optimizer], maximize=False)
+    read = read_history([tight, optimizer], [Objective("value")])
     assert read[0] == read[1]
-    assert read[0].values == (0.0, 1.0, 1.0)
+    assert read[0].values == ((0.0, 1.0, 1.0),)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,10 @@ def test_a_trial_that_violates_a_constraint_of_its_study_counts_as_the_worst(max
         ([3], r"history\[0\]=3 is not an earlier study; give an Optimizer, a path"),
         ([({"x": 0.5}, 1.0)], r"history\[0\]\[0\]=.* is not a pair .*history=\[\[\(config, value\), ...\]\]"),
         ([[], [({"x": 0.5}, "low")]], r"history\[1\]\[0\]=\(\{'x': 0.5\}, 'low'\) is not a pair"),
-        ([optuna.create_study(directions=["minimize", "maximize"])], r"history\[0\] is a study with 2 objectives"),
-        ([Optimizer(SPACE, objectives={"a": "min", "b": "max"})], r"history\[0\] is an optimizer with 2 objectives"),
+        (
+            [pairs(), Optimizer(SPACE, objectives={"a": "min", "b": "max"})],
+            r"history\[1\] is a study with 2 objectives \('a', 'b'\), and the new one has 1 \('value'\); give",
+        ),
     ],
 )
 def test_a_wrong_history_is_named(history, message):
@@ -122,16 +126,11 @@ def test_a_wrong_history_is_named(history, message):
         Optimizer(SPACE, history=history)
 
 
-def test_a_run_with_several_objectives_refuses_a_history():
-    with pytest.raises(OptionError, match="history= is for one objective, and there are 2"):
-        Optimizer(SPACE, objectives={"a": "min", "b": "min"}, history=[pairs()])
-
-
 def test_a_trial_that_violates_a_constraint_counts_as_the_worst():
     optimizer = Optimizer(SPACE, seed=0, objectives={"error": "max"}, constraints={"memory": 1.0})
     for trial, (error, memory) in zip(optimizer.ask(3), [(3.0, 0.5), (9.0, 2.0), (5.0, 0.0)], strict=True):
         optimizer.tell(trial, {"error": error, "memory": memory})
-    assert read_history([optimizer], maximize=False)[0].values == (-3.0, -3.0, -5.0)
+    assert read_history([optimizer], [Objective("value")])[0].values == ((-3.0, -3.0, -5.0),)
     run = Optimizer(SPACE, seed=0, constraints={"memory": 1.0}, history=[pairs()])
     for _ in range(8):
         trial = run.ask()
@@ -143,7 +142,7 @@ def test_a_trial_that_violates_a_constraint_counts_as_the_worst():
 
 
 def adapted(space, *given):
-    return adapt([EarlierTask.from_values(*zip(*task, strict=True), maximize=False) for task in given], space.encoding)
+    return adapt(read_history(given, [Objective("value")]), space.encoding)
 
 
 def test_the_same_space_keeps_every_configuration_exactly():
@@ -162,7 +161,7 @@ def test_what_differs_is_left_out_and_named_in_one_line(caplog):
         (task,) = adapted(other, pairs())
     kept = [(c, v) for c, v in pairs() if c["x"] <= 0.5 and c["model"] == "a"]
     assert len(kept) > 2
-    assert task.values == tuple(v for _, v in kept)
+    assert task.values == (tuple(v for _, v in kept),)
     for config, (old, _) in zip(task.configs, kept, strict=True):
         assert other.validate(config) == config
         assert (config["x"], config["y"], config["model"]) == (old["x"], old["y"], "a")
@@ -186,7 +185,7 @@ def test_numbers_between_the_values_of_a_grid_are_rounded():
 def test_configurations_that_rules_forbid_are_left_out():
     ruled = SPACE.where("x <= 0.5")
     (task,) = adapted(ruled, pairs())
-    assert task.values == tuple(v for c, v in pairs() if c["x"] <= 0.5)
+    assert task.values == (tuple(v for c, v in pairs() if c["x"] <= 0.5),)
 
 
 def test_a_history_that_says_nothing_changes_nothing(caplog):
@@ -200,8 +199,8 @@ def test_a_history_that_says_nothing_changes_nothing(caplog):
 def test_of_a_long_study_the_best_trials_and_a_sample_are_used():
     long = pairs(n=500)
     (task,) = adapted(SPACE, long)
-    assert len(task.values) == MAX_TRIALS
-    assert set(sorted(v for _, v in long)[:10]) <= set(task.values)
+    assert len(task.configs) == MAX_TRIALS
+    assert set(sorted(v for _, v in long)[:10]) <= set(task.values[0])
 
 
 # ---------------------------------------------------------------------- runs
@@ -303,3 +302,128 @@ def test_history_works_with_every_model_and_acquisition(covariance, acquisition)
         trial = opt.ask()
         opt.tell(trial, objective(trial.config))
     assert opt.best.value < 0.5
+
+
+# ---------------------------------------------------------------------- several objectives
+
+TWO = {"loss": "min", "y": "max"}
+
+
+def both(config):
+    """The second objective is best at y = 1, and bad in the other models."""
+    return {"loss": objective(config), "y": config.get("y", -1.0)}
+
+
+def two_objectives(n=40, seed=0):
+    optimizer = Optimizer(SPACE, seed=seed, objectives=TWO)
+    for config, values in pairs(n=n, seed=seed, value=both):
+        optimizer.tell(config, values)
+    return optimizer
+
+
+def two_objective_study(names=None):
+    made = optuna.create_study(directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=0))
+    if names is not None:
+        with pytest.warns(optuna.exceptions.ExperimentalWarning):
+            made.set_metric_names(names)
+
+    def suggest(trial):
+        config = {"x": trial.suggest_float("x", 0, 1), "n": trial.suggest_int("n", 1, 9), "model": "a"}
+        config["model"] = trial.suggest_categorical("model", ["a", "c"])
+        if config["model"] == "a":
+            config["y"] = trial.suggest_float("y", -1, 1)
+        return [both(config)[name] for name in names or TWO]
+
+    made.optimize(suggest, n_trials=12)
+    return made
+
+
+def test_objectives_are_found_by_name_and_those_without_names_by_position(tmp_path):
+    optimizer = two_objectives()
+    optimizer.save(tmp_path / "two.json")
+    by_name = pairs(n=40, value=both)
+    by_position = [(config, list(values.values())) for config, values in by_name]
+    objectives = [Objective("loss"), Objective("y", True)]
+    read = read_history([optimizer, tmp_path / "two.json", by_name, by_position], objectives)
+    assert [task.values for task in read] == [read[0].values] * 4
+    assert read[0].values == (tuple(v["loss"] for _, v in by_name), tuple(-v["y"] for _, v in by_name))
+    swapped = read_history([optimizer], objectives[::-1])
+    assert swapped[0].values == read[0].values[::-1]
+    named, unnamed = two_objective_study(list(TWO)), two_objective_study()
+    assert read_history([named], objectives)[0].values == read_history([unnamed], objectives)[0].values
+    assert read_history([named], objectives[1:])[0].values == (read_history([named], objectives)[0].values[1],)
+
+
+def test_a_study_with_several_objectives_serves_a_run_that_has_one_of_them():
+    assert read_history([two_objectives()], [Objective("y", True)])[0].values == (
+        tuple(-v["y"] for _, v in pairs(n=40, value=both)),
+    )
+    assert Optimizer(SPACE, seed=0, objectives={"y": "max"}, history=[two_objectives()]).ask().config["model"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ([pairs()], r"history\[0\]\[0\] has the value 1.58.*; give a number for each objective: 'loss', 'y'"),
+        ([[({"x": 0.5}, {"loss": 1.0})]], r"history\[0\]\[0\] has the value \{'loss': 1.0\}; give a number for each"),
+        ([[({"x": 0.5}, [1.0, 2.0, 3.0])]], r"history\[0\]\[0\] has the value \[1.0, 2.0, 3.0\]; give a number"),
+        ([study()], r"no-name-.* is a study with 1 objective, and the new one has 2 \('loss', 'y'\); give studies"),
+        (
+            [Optimizer(SPACE, objectives={"loss": "min", "time": "min"})],
+            r"history\[0\] is a study with 2 objectives \('loss', 'time'\), and the new one has 2 \('loss', 'y'\)",
+        ),
+    ],
+)
+def test_a_history_without_the_objectives_of_the_run_is_refused(history, message):
+    with pytest.raises(OptionError, match=message):
+        Optimizer(SPACE, objectives=TWO, history=history)
+
+
+def test_failures_and_violations_count_as_the_worst_in_every_objective():
+    optimizer = Optimizer(SPACE, seed=0, objectives=TWO, constraints={"memory": 1.0})
+    first, second, third = optimizer.ask(3)
+    optimizer.tell(first, {"loss": 1.0, "y": 0.5, "memory": 0.0})
+    optimizer.tell(second, {"loss": 0.0, "y": 0.9, "memory": 2.0})
+    optimizer.tell(third, {"loss": 2.0, "y": 0.7, "memory": 1.0})
+    (task,) = read_history([optimizer], optimizer.goals.objectives)
+    assert task.values == ((1.0, 2.0, 2.0), (-0.5, -0.5, -0.7))
+
+
+def test_a_run_with_several_objectives_begins_with_a_good_row_for_each():
+    opt = Optimizer(SPACE, seed=0, objectives=TWO, history=[two_objectives(60, seed) for seed in (1, 2)])
+    for _ in range(10):
+        trial = opt.ask()
+        opt.tell(trial, both(trial.config))
+    started = [t for t in opt.trials[:5] if t.config["model"] == "a"]
+    assert min(t.values["loss"] for t in started) < 0.2
+    assert max(t.values["y"] for t in started) > 0.8
+    plain = Optimizer(SPACE, seed=0, objectives=TWO)
+    for _ in range(10):
+        trial = plain.ask()
+        plain.tell(trial, both(trial.config))
+    reference = np.array([2.0, 1.0])
+    found = [
+        hypervolumes(np.array([[t.values["loss"], -t.values["y"]] for t in o.trials]), reference) for o in (opt, plain)
+    ]
+    assert found[0][4] > found[1][4]
+    assert found[0][-1] > found[1][-1]
+
+
+def test_a_loaded_run_with_a_history_of_several_objectives_continues(tmp_path):
+    opt = Optimizer(SPACE, seed=0, objectives=TWO, history=[two_objectives()])
+    for _ in range(7):
+        trial = opt.ask()
+        opt.tell(trial, both(trial.config))
+    opt.save(tmp_path / "run.json")
+    again = Optimizer.load(tmp_path / "run.json")
+    for _ in range(3):
+        assert opt.ask().config == again.ask().config
+
+
+def test_a_history_that_misleads_in_every_objective_is_not_believed():
+    negated = [(config, {name: -value for name, value in values.items()}) for config, values in pairs(n=60, value=both)]
+    opt = Optimizer(SPACE, seed=0, objectives=TWO, history=[negated])
+    for _ in range(20):
+        trial = opt.ask()
+        opt.tell(trial, both(trial.config))
+    assert min(t.values["loss"] for t in opt.pareto) < 0.1

@@ -416,3 +416,18 @@ def test_a_version_that_never_was_is_refused(saved, version):
     change(saved, version=version)
     with pytest.raises(SaveFileError, match="this addtree reads versions 1 to"):
         Optimizer.load(saved)
+
+
+def test_the_history_of_a_file_of_version_4_is_read(tmp_path):
+    history = [[({"x": 0.1 * k, "model": "a", "y": 0.5}, float(k)) for k in range(5)]]
+    space = at.Space(x=at.Real(0, 1), model=at.Choice(a=at.Space(y=at.Real(0, 1)), b=at.Space()))
+    at.Optimizer(space, seed=0, history=history).save(tmp_path / "new.json")
+    state = json.loads((tmp_path / "new.json").read_text())
+    (state["history"][0]["values"],) = state["history"][0]["values"]  # there was one objective
+    (tmp_path / "old.json").write_text(json.dumps({**state, "version": 4}))
+    new, old = (Optimizer.load(tmp_path / name) for name in ("new.json", "old.json"))
+    assert old.history == new.history
+    assert old.ask().config == new.ask().config
+    (tmp_path / "old.json").write_text(json.dumps(state))
+    with pytest.raises(SaveFileError, match="history 0: values: it must be a list of lists of finite numbers"):
+        Optimizer.load(tmp_path / "old.json")

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,7 +28,8 @@ from addtree._optuna.trials import (
 )
 from addtree.errors import ConfigError, TrialError
 from addtree.optimizer import Optimizer
-from addtree.run.history import EarlierTask, read_history
+from addtree.run.goals import Objective
+from addtree.run.history import EarlierTask, read_history, without_names
 from addtree.search.design import DesignSettings
 from addtree.space.restriction import Restriction
 from addtree.space.space import Space
@@ -74,7 +75,9 @@ class Settings:
 
     def tasks(self, goals: StudyGoals) -> tuple[EarlierTask, ...]:
         """The earlier studies of a study with these goals."""
-        return read_history(self.history, maximize=goals.maximize[0])
+        history = self.history if goals.names is not None else without_names(self.history)
+        names = goals.names or map(str, range(len(goals.maximize)))
+        return read_history(history, [Objective(*each) for each in zip(names, goals.maximize, strict=True)])
 
 
 class StudyModel:
@@ -116,8 +119,8 @@ class StudyModel:
         else:
             n_initial, self._startup = min(size, most), StartupDesign(encoding, 0, 0)
         options = self._goals.options(self._settings.noise, self._settings.reference_point)
-        read = self._settings.tasks(self._goals)
-        tasks = [EarlierTask(tuple(map(self.translation.values, task.configs)), task.values) for task in read]
+        read = without_names(self._settings.tasks(self._goals))
+        tasks = [replace(task, configs=tuple(map(self.translation.values, task.configs))) for task in read]
         options |= {"cost_aware": self._settings.cost_aware, "n_initial": max(n_initial, 1)}
         self._optimizer = Optimizer(space, seed=self._settings.seed, history=tasks, **options)
         self._told: dict[int, FrozenTrial] = {}  # The complete feasible trials, by their ids in the optimizer.

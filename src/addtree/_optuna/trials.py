@@ -163,15 +163,18 @@ class StudyGoals:
 
     maximize     for each objective, whether it is maximised
     constraints  the names of the constraints that trials have shown; each must be at most zero
+    names        the names of the objectives; None if they have none
     """
 
     maximize: tuple[bool, ...]
     constraints: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, study: Study) -> StudyGoals:
         """The objectives of a study, without constraints."""
-        return cls(tuple(direction == StudyDirection.MAXIMIZE for direction in study.directions))
+        names = None if study.metric_names is None else tuple(study.metric_names)
+        return cls(tuple(direction == StudyDirection.MAXIMIZE for direction in study.directions), names=names)
 
     @property
     def is_single(self) -> bool:

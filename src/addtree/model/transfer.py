@@ -18,6 +18,8 @@ so that the history is believed at first, as if κ observations had agreed with 
 agrees with it. If they contradict each other, c is zero. Values of different tasks have different units and spreads; s
 and h have none. v keeps rows that the history finds equally good, such as its own favourites, from counting as very
 different.
+
+All this is done for each objective alone. The support rows are the same for all of them.
 """
 
 from __future__ import annotations
@@ -79,37 +81,37 @@ class TransferSettings:
 
 
 @dataclass(frozen=True)
-class EarlierTasks:
-    """What was learned from earlier tasks; it does not change in a run.
+class EarlierValue:
+    """What earlier tasks tell about one objective.
 
-    X            support rows, N x D
     predictions  P
     shared       PriorMean of m
     """
 
     specification: Specification
     settings: TransferSettings
-    X: Array
     predictions: Array
     shared: PriorMean
 
     @classmethod
     def fit(
-        cls, specification: Specification, kernel: Kernel, tasks: Sequence[Observations], settings: TransferSettings
-    ) -> EarlierTasks:
-        """Learn from the observations of at least one task."""
-        specification = replace(specification, noise=None)  # It is given in the units of the new task.
+        cls,
+        specification: Specification,
+        kernel: Kernel,
+        tasks: Sequence[Observations],
+        X: Array,
+        settings: TransferSettings,
+    ) -> EarlierValue:
+        """Learn from the observations of at least one task, with support rows X."""
         most = min(settings.task_rows, max(2, settings.fit_rows // len(tasks)))
         fit = FitSettings(most, most, iterations=settings.iterations, fresh_iterations=settings.iterations)
         rng = np.random.default_rng(0)  # A single start needs no random numbers.
         models = [Surrogate.fit(specification, kernel, task, settings=fit, rng=rng) for task in tasks]
-        share = max(1, min(settings.task_rows, settings.support // len(tasks)))
-        X = np.concatenate([task.X[thin(task.y, share)] for task in tasks])
         rows = kernel.rows(X)
         predictions = np.stack([model.posterior.predict(rows)[0] for model in models], axis=1)
         hyper = unpack(np.mean([model.theta for model in models], axis=0), kernel)
         weights = _interpolate(kernel, hyper, X, np.mean(predictions, axis=1), settings.jitter)
-        return cls(specification, settings, X, predictions, PriorMean(kernel, hyper, rows, weights))
+        return cls(specification, settings, predictions, PriorMean(kernel, hyper, rows, weights))
 
     def prior_mean(self, data: Observations) -> PriorMean:
         """c · h, given the observations of the new task."""
@@ -121,10 +123,6 @@ class EarlierTasks:
         """c, given the observations of the new task."""
         return self._regression(data)[0]
 
-    def agrees_with(self, data: Observations) -> bool:
-        """Whether the history predicts the new task well enough to take the place of the initial design."""
-        return self.weight(data) >= self.settings.min_weight
-
     def _regression(self, data: Observations) -> tuple[float, float, float]:
         """c within its bounds, and the centre and the scale that make h of m."""
         shared, trust = self.shared, self.settings.trust
@@ -135,15 +133,66 @@ class EarlierTasks:
         c = (trust + float(h @ s)) / (trust + float(h @ h))
         return min(max(c, 0.0), self.settings.max_weight), centre, scale
 
+
+@dataclass(frozen=True)
+class EarlierTasks:
+    """What was learned from earlier tasks; it does not change in a run.
+
+    X       support rows, N x D
+    values  what they tell about each objective
+    """
+
+    settings: TransferSettings
+    X: Array
+    values: tuple[EarlierValue, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        specification: Specification,
+        kernel: Kernel,
+        tasks: Sequence[Sequence[Observations]],
+        merits: Sequence[Array],
+        settings: TransferSettings,
+    ) -> EarlierTasks:
+        """Learn from at least one task.
+
+        tasks   for each task, its observations of each objective, which have the same rows
+        merits  for each task, how good its rows are; less is better
+        """
+        specification = replace(specification, noise=None)  # It is given in the units of the new task.
+        share = max(1, min(settings.task_rows, settings.support // len(tasks)))
+        X = np.concatenate([task[0].X[thin(merit, share)] for task, merit in zip(tasks, merits, strict=True)])
+        by_objective = zip(*tasks, strict=True)
+        values = tuple(EarlierValue.fit(specification, kernel, own, X, settings) for own in by_objective)
+        return cls(settings, X, values)
+
+    def informed(self, data: Sequence[Observations]) -> tuple[Observations, ...]:
+        """The observations of a new task, those of objectives first and with prior means."""
+        n = len(self.values)
+        objectives = (replace(own, prior_mean=v.prior_mean(own)) for v, own in zip(self.values, data[:n], strict=True))
+        return (*objectives, *data[n:])
+
+    def agrees_with(self, data: Sequence[Observations]) -> bool:
+        """Whether the history predicts a new task well enough to take the place of the initial design.
+
+        data  observations, those of objectives first
+        """
+        weights = [value.weight(own) for value, own in zip(self.values, data, strict=False)]
+        return float(np.mean(weights)) >= self.settings.min_weight
+
     def portfolio(self) -> Index:
         """Positions of support rows to evaluate first.
 
-        The first ones include a good row for every task. Each is chosen so that the rank of the best row so far,
-        averaged over the tasks, decreases most; it ends when the rank cannot decrease any more. Each of the others
-        activates a term of the kernel for the first time, and is the best such row on average over the tasks: the
-        branch that was best before may not be the best now, and the model has to see how good the others can be.
+        The first ones include a good row for every task; with several objectives, one for each of them and one for
+        their mean. Each is chosen so that the rank of the best row so far, averaged over the tasks, decreases most; it
+        ends when the rank cannot decrease any more. Each of the others activates a term of the kernel for the first
+        time, and is the best such row on average over the tasks: the branch that was best before may not be the best
+        now, and the model has to see how good the others can be.
         """
-        rank = np.argsort(np.argsort(self.predictions, axis=0, kind="stable"), axis=0) / len(self.predictions)
+        mean = np.mean([value.predictions for value in self.values], axis=0)
+        wanted = mean if len(self.values) == 1 else np.hstack([mean, *(value.predictions for value in self.values)])
+        rank = np.argsort(np.argsort(wanted, axis=0, kind="stable"), axis=0) / len(wanted)
         best, chosen = np.full(rank.shape[1], np.inf), []
         for _ in range(self.settings.portfolio):
             worth = np.mean(np.minimum(best, rank), axis=1)
@@ -151,12 +200,12 @@ class EarlierTasks:
                 break
             chosen.append(int(np.argmin(worth)))
             best = np.minimum(best, rank[chosen[-1]])
-        active, mean = self.shared.rows.active, np.mean(self.predictions, axis=1)
+        active, overall = self.values[0].shared.rows.active, np.mean(mean, axis=1)
         for _ in range(self.settings.options):
             new = np.flatnonzero(np.any(active & ~np.any(active[chosen], axis=0), axis=1))
             if not len(new):
                 break
-            chosen.append(int(new[np.argmin(mean[new])]))
+            chosen.append(int(new[np.argmin(overall[new])]))
         return np.array(chosen, dtype=np.intp)
 
 

@@ -30,7 +30,8 @@ from addtree.report.format import plural, value
 from addtree.report.model import Limits, clip, clip_bound, fit_model
 from addtree.report.records import Record
 from addtree.report.trust import rank_correlation
-from addtree.run.history import EarlierTask, adapt, learn, read_history
+from addtree.run.goals import Goals
+from addtree.run.history import EarlierTask, adapt, learn
 from addtree.run.settings import Settings
 from addtree.space.space import Space
 from addtree.support.numbers import MAX_SIZE
@@ -96,7 +97,7 @@ class EarlierStudy:
 
 @dataclass(frozen=True)
 class HistoryReport:
-    """All earlier studies that could be used.
+    """All earlier studies that could be used, and what they say about one objective.
 
     weight    how much the prior mean that they give counts after all trials: 0 not at all, 1 as it is
     repeated  number of trials of the new study that are configurations of any of them
@@ -121,9 +122,9 @@ class HistoryReport:
 
 @dataclass(frozen=True)
 class _Study:
-    """The new study.
+    """The new study, as far as one objective is concerned.
 
-    trials  those that have a value
+    trials  those that have values
     y       their values, to be minimised
     curves  effects of its parameters and choices on the values to be minimised, by name
     """
@@ -145,32 +146,40 @@ class _Study:
 
 
 def compare(
-    space: Space, history: Sequence[Any], trials: Sequence[Record], curves: Mapping[str, Curve], *, maximize: bool
-) -> HistoryReport | None:
-    """What became of earlier studies, given as the argument `history` of an optimizer; None if none can be used.
+    space: Space,
+    goals: Goals,
+    tasks: Sequence[EarlierTask],
+    trials: Sequence[Record],
+    curves: Mapping[str, Mapping[str, Curve]],
+) -> dict[str, HistoryReport]:
+    """What became of earlier studies, by objective; empty if none can be used.
 
-    trials  those of the new study that have a value
-    curves  the effects in the new study, by name
+    tasks   the earlier studies, with the values of these objectives
+    trials  those of the new study that have values
+    curves  the effects in the new study, by objective and name
     """
-    encoding, sign = space.encoding, -1.0 if maximize else 1.0
-    tasks = adapt(read_history(history, maximize=maximize), encoding)
-    if not tasks:
-        return None
-    y = np.clip([sign * float(trial.value or 0.0) for trial in trials], -MAX_SIZE, MAX_SIZE)
-    signed = {name: replace(curve, mean=sign * curve.mean) for name, curve in curves.items()}
-    study = _Study(space, trials, y, signed)
-    settings = Settings()
+    encoding, settings = space.encoding, Settings()
+    tasks = adapt(tasks, encoding)
     specification = Specification(transform=settings.transform, priors=settings.priors)
     earlier = learn(tasks, encoding, specification, specification.make_kernel(encoding), settings.transfer)
-    assert earlier is not None, "there is at least one task"
-    weight = earlier.weight(Observations.exact(encoding.encode(study.configs), y))
-    repeated = np.any([study.is_in(task) for task in tasks], axis=0)
-    return HistoryReport(tuple(_compare(study, task) for task in tasks), weight, int(np.sum(repeated)))
+    if earlier is None:
+        return {}
+    found = {}
+    for k, objective in enumerate(goals.objectives):
+        y = np.clip([objective.sign * trial.values[objective.name] for trial in trials], -MAX_SIZE, MAX_SIZE)
+        effects = curves[objective.name].items()
+        signed = {name: replace(curve, mean=objective.sign * curve.mean) for name, curve in effects}
+        study = _Study(space, trials, y, signed)
+        weight = earlier.values[k].weight(Observations.exact(encoding.encode(study.configs), y))
+        repeated = np.any([study.is_in(task) for task in tasks], axis=0)
+        studies = tuple(_compare(study, task, task.values[k]) for task in tasks)
+        found[objective.name] = HistoryReport(studies, weight, int(np.sum(repeated)))
+    return found
 
 
-def _compare(study: _Study, task: EarlierTask) -> EarlierStudy:
-    own = [Record(k, config, "done", y) for k, (config, y) in enumerate(zip(task.configs, task.values, strict=True))]
-    y = np.array(task.values)
+def _compare(study: _Study, task: EarlierTask, values: Sequence[float]) -> EarlierStudy:
+    own = [Record(k, config, "done", y) for k, (config, y) in enumerate(zip(task.configs, values, strict=True))]
+    y = np.array(values)
     y = clip(y, clip_bound(y, maximize=False), maximize=False)
     gp = fit_model(study.space, own, y, maximize=False, limits=_LIMITS)
     repeated = study.is_in(task)

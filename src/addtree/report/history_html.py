@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 from addtree.report.format import number, value
@@ -16,21 +17,25 @@ _BELIEF_HEADS = ("belief about", "best there", "best here", "verdict")
 _BELIEF_CELLS = ["text"] * 4
 
 
-def history_section(history: HistoryReport) -> Section:
-    """A table of the studies, and a table of what they were sure of."""
+def history_section(history: Mapping[str, HistoryReport]) -> Section:
+    """For each objective, a table of the studies, and a table of what they were sure of."""
     words = (
         "The agreement is the rank correlation of what a study predicts for the trials of this page with their values."
         " A belief is an effect that a study was sure of. It is compared with the effect in the trials of this page"
         " alone, and is open as long as they are not sure of it."
     )
+    several = len(history) > 1
+    parts = (f"<h3>{escape(name)}</h3>" * several + _tables(found) for name, found in history.items())
+    return Section("history", "What became of earlier studies", caption(words) + "".join(parts))
+
+
+def _tables(history: HistoryReport) -> str:
     studies = "".join(row(_STUDY_CELLS, _counts(study)) for study in history.studies)
     beliefs = "".join(map(_beliefs, history.studies))
-    return Section(
-        "history",
-        "What became of earlier studies",
-        f"<p>{escape(history.verdict)}</p>{caption(words)}"
+    return (
+        f"<p>{escape(history.verdict)}</p>"
         + table("", row(_STUDY_CELLS, _STUDY_HEADS, "th"), f"<tbody>{studies}</tbody>")
-        + table("optima", row(_BELIEF_CELLS, _BELIEF_HEADS, "th"), beliefs),
+        + table("optima", row(_BELIEF_CELLS, _BELIEF_HEADS, "th"), beliefs)
     )
 
 

@@ -113,7 +113,7 @@ def _sections(report: Report, embed: Embed) -> Iterator[Section]:
     if report.required and report.count("done"):
         yield constraints_section(report, embed)
     yield from learned_sections(report, embed)
-    if report.history is not None:
+    if report.history:
         yield history_section(report.history)
     if report.count("failed"):
         yield failures_section(report, embed)

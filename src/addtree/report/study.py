@@ -17,6 +17,7 @@ from addtree.errors import ConfigError, TrialError
 from addtree.report.records import Record, State
 from addtree.report.summary import Report, build_for
 from addtree.run.goals import Goals
+from addtree.run.history import check_history, without_names
 from addtree.space.space import Space
 from addtree.study.goals import study_goals, trial_values, with_options
 from addtree.study.studies import goals_of, space_of
@@ -39,7 +40,8 @@ def build_study(study: optuna.Study, *, noise: float | None = None, history: Seq
     goals = goals_of(study) if noise is None else study_goals(study, study.get_trials(deepcopy=False))
     goals = with_options(goals, maximize=False, noise=noise)
     space, records = read_study(study, goals)
-    report = build_for(goals, space, records, title=study.study_name, history=history)
+    earlier = check_history(history) if study.metric_names is not None else without_names(check_history(history))
+    report = build_for(goals, space, records, title=study.study_name, history=earlier)
     return replace(report, inferred=space_of(study) is None)
 
 

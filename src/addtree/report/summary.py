@@ -26,7 +26,7 @@ from addtree.report.optima import ChoiceOptima, choice_optima
 from addtree.report.records import Record, encode_records, make_records, with_value
 from addtree.report.trust import CrossValidation, cross_validate
 from addtree.run.goals import Bounds, Goals, Noise
-from addtree.run.history import check_goals
+from addtree.run.history import EarlierTask, read_history
 from addtree.space.encoding import Encoding
 from addtree.space.space import Choice, Space
 from addtree.support.numbers import MAX_SIZE
@@ -111,7 +111,7 @@ class Report:
     success   where evaluations succeed; None if none failed
     notes     what a reader must know about the data: why nothing was learned, or which values were clipped or left out
     inferred  whether the space was inferred from the trials
-    history   what became of earlier studies; None if there are none, or if nothing was learned
+    history   by objective, what became of earlier studies; empty if there are none, or if nothing was learned
     """
 
     title: str
@@ -129,7 +129,7 @@ class Report:
     success: Requirement | None = None
     notes: tuple[str, ...] = ()
     inferred: bool = False
-    history: HistoryReport | None = None
+    history: Mapping[str, HistoryReport] = field(default_factory=dict)
 
     @property
     def maximize(self) -> bool:
@@ -201,7 +201,7 @@ def build_for(
     """Compute the report of some trials with these goals; see `build`."""
     for std in goals.noise.values():
         Specification(noise=std)  # raises if the noise is impossible
-    check_goals(goals, history)
+    tasks = read_history(history, goals.objectives)
     seen = build_without_models(goals, space, trials, title=title)
     known = seen.trials
     models, notes = _learn_all(space, goals, known, seen.best, limits)
@@ -213,7 +213,7 @@ def build_for(
         required=constraint_requirements(space, goals, known, limits),
         success=success_requirement(space, known),
         notes=(*front_notes(goals, seen.front), *notes),
-        history=_compared(space, goals, known, models, history),
+        history=_compared(space, goals, known, models, tasks),
     )
 
 
@@ -261,14 +261,13 @@ def _compared(
     goals: Goals,
     trials: Sequence[Record],
     models: Mapping[str, Learned],
-    history: Sequence[Any],
-) -> HistoryReport | None:
-    """What became of earlier studies of the only objective; None if there are none, or if nothing was learned."""
-    objective = goals.objectives[0]
-    if not history or objective.name not in models:
-        return None
+    tasks: Sequence[EarlierTask],
+) -> dict[str, HistoryReport]:
+    """What became of earlier studies, by objective; empty if there are none, or if nothing was learned."""
+    if not tasks or not models:
+        return {}
     done = [trial for trial in trials if trial.state == "done"]
-    return compare(space, history, done, models[objective.name].curves, maximize=objective.maximize)
+    return compare(space, goals, tasks, done, {name: learned.curves for name, learned in models.items()})
 
 
 def _learn_all(

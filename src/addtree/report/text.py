@@ -47,8 +47,8 @@ def explain(report: Report) -> str:
     if report.learned is not None:
         lines += _optima(report.learned.optima)
     lines += _trusts(report.models)
-    if report.history is not None:
-        lines += _history(report.history)
+    for name, history in report.history.items():
+        lines += _history(history, "" if len(report.history) == 1 else f" about {name}")
     if report.errors:
         lines += ["", "failures", *([] if report.rule is None else [f"  {report.rule}"])]
         lines += [f"  {n} × {_cut(message, _MESSAGE_WIDTH)}" for message, n in report.errors[:_MAX_LINES]]
@@ -146,9 +146,9 @@ def _trusts(models: Mapping[str, Learned]) -> Iterator[str]:
         )
 
 
-def _history(history: HistoryReport) -> Iterator[str]:
+def _history(history: HistoryReport, suffix: str) -> Iterator[str]:
     """What became of what each earlier study said."""
-    yield from ("", "what became of earlier studies", f"  {history.verdict}")
+    yield from ("", f"what became of earlier studies{suffix}", f"  {history.verdict}")
     for study in history.studies[:_MAX_LINES]:
         yield f"  {study.name}: {study.summary}"
         yield from (f"    {belief.verdict}: {belief}" for belief in study.beliefs[:_MAX_BELIEFS])

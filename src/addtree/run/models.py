@@ -86,7 +86,7 @@ class Learning:
     settings          how they are fitted
     success_kernel    the kernel of the model of success
     success_settings  how that model is learned
-    earlier           what is known about the first objective from earlier tasks; None if there are none
+    earlier           what is known about the objectives from earlier tasks; None if there are none
     """
 
     specifications: tuple[Specification, ...]
@@ -109,9 +109,7 @@ class Learning:
 
     def informed(self, data: Sequence[Observations]) -> Sequence[Observations]:
         """The observations of all values with what is known from earlier tasks."""
-        if self.earlier is None:
-            return data
-        return (replace(data[0], prior_mean=self.earlier.prior_mean(data[0])), *data[1:])
+        return data if self.earlier is None else self.earlier.informed(data)
 
     def fitted(self, models: Models | None, data: Sequence[Observations], rng: np.random.Generator) -> Models:
         """The models, fitted again where that is due."""

@@ -11,6 +11,7 @@ that is newer than this addtree is refused with a clear error.
     version 4  "objectives", "constraints" and "reference_point"; "noise" may be by name; trials carry "values" and
                "stds" by name instead of "value" and "std"; "models", one for each value, instead of "model";
                "history", the configurations and values of earlier tasks that are used
+    version 5  a task in "history" has a list of values for each objective
 
 A file may be damaged or hostile. `read` limits its size and checks every field (see `save_schema`) before anything is
 built from it. A file that cannot be used is refused with a SaveFileError. The fitted model is the exception: it can be
@@ -39,7 +40,7 @@ from addtree.support.numbers import is_whole
 
 _log = logging.getLogger("addtree")
 
-FORMAT, VERSION = "addtree optimizer", 4
+FORMAT, VERSION = "addtree optimizer", 5
 
 MAX_BYTES = 64 * 2**20
 """The largest file that is written and read. A run of 10,000 trials with 100 parameters each has 41 MB."""
@@ -79,10 +80,15 @@ def _to_version_4(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**new, "trials": trials}
 
 
+def _to_version_5(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {**state, "history": [{**task, "values": [task["values"]]} for task in state["history"]]}
+
+
 _UPGRADES: dict[int, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     1: _to_version_2,
     2: _to_version_3,
     3: _to_version_4,
+    4: _to_version_5,
 }
 
 

@@ -97,7 +97,7 @@ TRIAL_FIELDS = {
 }
 TASK_FIELDS = {
     "configs": _list_of("objects", _OBJECT.accepts),
-    "values": _list_of("finite numbers", is_finite),
+    "values": _list_of("lists of finite numbers", lambda v: isinstance(v, list) and all(map(is_finite, v))),
 }
 MODEL_FIELDS = {
     "n": _whole(1, MAX_COUNT),
@@ -118,8 +118,9 @@ def check(state: Mapping[str, Any]) -> None:
             raise ValueError(f"trial {number}: stds: it must name values of the trial, got {shown(trial['stds'])}")
     for number, task in enumerate(state["history"]):
         check_fields(task, TASK_FIELDS, f"history {number}: ")
-        if len(task["configs"]) != len(task["values"]):
-            sizes = plural(len(task["configs"]), "config"), plural(len(task["values"]), "value")
+        n_objectives = len(state["objectives"] or (VALUE,))
+        if [len(values) for values in task["values"]] != [len(task["configs"])] * n_objectives:
+            sizes = [plural(len(task["configs"]), "config"), *(plural(len(own), "value") for own in task["values"])]
             raise ValueError(f"history {number}: it has {', '.join(sizes)}")
     told = [i for i, trial in enumerate(state["trials"]) if trial["state"] in ("done", "failed")]
     if sorted(state["told"]) != told:

@@ -164,7 +164,7 @@ class Suggester:
         """
         earlier, in_design = self.learning.earlier, self._in_design(known)
         if earlier is not None:
-            agrees = not known.log.done or earlier.agrees_with(known.log.data()[0])
+            agrees = not known.log.done or earlier.agrees_with(known.log.data())
             mixes_in = earlier.settings.mixes_in(len(known))
             portfolio = self._untaken(self.portfolio, known)
             if restriction is None and agrees and len(portfolio) and not mixes_in:
