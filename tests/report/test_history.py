@@ -82,7 +82,7 @@ def test_each_of_several_objectives_is_compared():
     assert [belief.earlier for belief in first.beliefs] != [belief.earlier for belief in second.beliefs]
     assert "what became of earlier studies about b" in explain(found)
     page = render(found)
-    assert page.count("1 earlier study says") == 2
+    assert page.count("What the earlier study says") == 2
     negated = [[(config, {"a": value, "b": value}) for config, value in pairs(20, 1)]]
     weights = build(SPACE, trials, objectives={"a": "min", "b": "min"}, history=negated).history
     assert weights["a"].weight > 0.5 > weights["b"].weight

@@ -110,7 +110,7 @@ class HistoryReport:
     @property
     def verdict(self) -> str:
         """How much the study owes to its history, in a few words."""
-        words = "1 earlier study says" if len(self.studies) == 1 else f"{len(self.studies)} earlier studies say"
+        words = "the earlier study says" if len(self.studies) == 1 else f"the {len(self.studies)} earlier studies say"
         if self.weight == 0.0:
             return f"What {words} disagrees with the values of this study, so that it is not used any more."
         said = f"What {words} is used with weight {self.weight:.2f}."

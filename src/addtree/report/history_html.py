@@ -20,7 +20,8 @@ _BELIEF_CELLS = ["text"] * 4
 def history_section(history: Mapping[str, HistoryReport]) -> Section:
     """For each objective, a table of the studies, and a table of what they were sure of."""
     words = (
-        "The agreement is the rank correlation of what a study predicts for the trials of this page with their values."
+        "The weight is 0 if the history is not used, and 1 if its predictions are used as they are."
+        " The agreement is the rank correlation of what a study predicts for the trials of this page with their values."
         " A belief is an effect that a study was sure of. It is compared with the effect in the trials of this page"
         " alone, and is open as long as they are not sure of it."
     )
