@@ -2,10 +2,11 @@
 
 The problems are the error of a surrogate against its time, memory or number of features, conditional problems of
 SBArchOpt, some of them with constraints, and the compression of FC3, error against size. Results are hypervolumes after
-50 and 100 evaluations. Each objective is scaled so that the least value of any run is 0 and the median of 500 random
-configurations is 1, which is the reference point: the largest possible hypervolume is 1. Only what is feasible counts.
-A line shows a method on a problem: mean and 95 % bootstrap interval over seeds, and Holm's p of Wilcoxon's test against
-addtree. The means are those of the problems that every method has finished. What is missing is reported and left out.
+10, 20, 50 and 100 evaluations. Each objective is scaled so that the least value of any run is 0 and the median of 500
+random configurations is 1, which is the reference point: the largest possible hypervolume is 1. Only what is feasible
+counts. A line shows a method on a problem: mean and 95 % bootstrap interval over seeds, and p of Wilcoxon's test
+against addtree, with Holm's correction over problems. The means are those of the problems that every method has
+finished. What is missing is reported and left out.
 """
 
 from __future__ import annotations
@@ -22,11 +23,9 @@ import numpy as np
 
 from addtree._types import Array
 from addtree.search.hypervolume import hypervolumes
-from benchmarks.paired import holm
-from benchmarks.support import regret
 from benchmarks.support.files import RECORDED
 from benchmarks.tasks import architecture, several
-from benchmarks.tasks.several import GP, MARKS, NOW, NSGA, TPE
+from benchmarks.tasks.several import GP, MARKS, NSGA, TPE
 from benchmarks.tasks.task import MissingDataError, MultiTask, Values
 
 SAMPLE = 500  # Random configurations whose medians are the reference point.
@@ -101,34 +100,18 @@ def print_table(found: Mapping[tuple[Any, ...], Array], reference: Mapping[str, 
             curves = [curve for job, curve in by_run.items() if job[1] == method]
             if len(curves) == seeds:
                 curves = [by_run[job] for job in sorted(job for job in by_run if job[1] == method)]
-                ends[name, method] = np.array(
-                    [[curve[min(mark, len(curve)) - 1] for mark in MARKS] for curve in curves]
-                )
-    p_values = holm(
-        {
-            (*key, i): regret.p_value(values[:, i], ends[key[0], NOW][:, i])
-            for key, values in ends.items()
-            for i in range(len(MARKS))
-            if key[1] != NOW and (key[0], NOW) in ends
-        }
-    )
+                ends[name, method] = np.array([several.at_marks(curve) for curve in curves])
+    p_values = several.tests(ends)
     for (name, method), values in ends.items():
-        shown = [f"at {mark} {several.interval(values[:, i])}" for i, mark in enumerate(MARKS)]
-        tests = [f"p = {p_values[name, method, i]:.2g}" for i in range(len(MARKS)) if (name, method, i) in p_values]
+        shown = [f"at {mark} {several.interval(own)}" for mark, own in zip(MARKS, values.T, strict=False)]
+        tests = [f"p = {p_values[name, method, i]:.2g}" for i in range(len(shown)) if (name, method, i) in p_values]
         print(f"{name}, {method}, n = {seeds} seeds: {'; '.join(shown)} {', '.join(tests)}".rstrip(), flush=True)
     compared, by_all = several.with_all_methods(ends)
     for method in compared:
         mean = np.mean([ends[name, method] for name in by_all], axis=0)  # seeds x marks
-        shown = [f"at {mark} {several.interval(mean[:, i])}" for i, mark in enumerate(MARKS)]
+        shown = [f"at {mark} {several.interval(own)}" for mark, own in zip(MARKS, mean.T, strict=False)]
         print(f"mean of {len(by_all)} problems, {method}: {'; '.join(shown)}")
-    worse = [
-        key for key, p in p_values.items() if p < regret.ALPHA and _mean(ends, key, NOW) < _mean(ends, key, key[1])
-    ]
-    print(f"addtree is significantly worse on: {', '.join(map(str, worse)) or 'none'} (wanted none)")
-
-
-def _mean(ends: Mapping[tuple[str, str], Array], key: tuple[str, str, int], method: str) -> float:
-    return float(np.mean(ends[key[0], method][:, key[2]]))
+    several.print_verdicts(ends, p_values, sign=1.0)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -148,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"left out: {error}", file=sys.stderr)
     methods = several.methods(given.peers)
     jobs = [(n, m, seed, given.budget) for seed in range(given.seeds) for n in reference for m in methods]
-    found = several.collect(run_problem, jobs, given.processes, RECORDED / "objectives")
+    found = several.collect(run_problem, jobs, given.processes, RECORDED / "GPSampler-objectives.jsonl")
     print_table({job: losses(problem(job[0]), run) for job, run in found.items()}, reference, given.seeds)
 
 

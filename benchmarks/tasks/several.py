@@ -1,7 +1,7 @@
 """Runs in which an evaluation gives several values, for `benchmarks.objectives` and `benchmarks.constraints`.
 
-The repository keeps the runs of the peers, because some take hours. Each command has a folder with a file for each peer
-and a line for each run. Delete a line or a file to repeat its runs. addtree itself runs anew each time.
+The repository keeps the runs of GPSampler, which take hours: a file for each command, with a line for each run. Remove
+a line to repeat its run.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy as np
 import addtree as at
 from addtree._types import Array
 from benchmarks import noise
+from benchmarks.paired import holm
+from benchmarks.support import regret
 from benchmarks.support.regret import REPLICATES
 from benchmarks.tasks import yahpo
 from benchmarks.tasks.task import MultiTask, Values
 
 NOW, TPE, NSGA, GP = "addtree", "TPE", "NSGA-II", "GPSampler"
-MARKS = (50, 100)  # The numbers of evaluations after which results are shown.
+MARKS = (10, 20, 50, 100)  # The numbers of evaluations after which results are shown.
 
 Job: TypeAlias = tuple[str, str, int, int]  # problem, method, seed and number of evaluations
 
@@ -147,36 +149,40 @@ class Peer:
 
 
 def collect(
-    run_problem: Callable[[str, str, int, int], list[Values]], jobs: Sequence[Job], processes: int, folder: Path
+    run_problem: Callable[[str, str, int, int], list[Values]], jobs: Sequence[Job], processes: int, kept: Path
 ) -> dict[Job, list[Values]]:
-    """The values of runs, read from the folder where it has them; new runs of peers are added to it."""
-    kept = _kept(folder)
-    found = {job: kept[job[:3]][: job[3]] for job in jobs if len(kept.get(job[:3], ())) >= job[3]}
+    """The values of runs. Those of GPSampler are read from the file `kept` if it has them, and else added to it."""
+    known = _read(kept)
+    found = {job: known[job[0], job[2]][: job[3]] for job in jobs if len(known.get((job[0], job[2]), ())) >= job[3]}
+    found = {job: values for job, values in found.items() if job[1] == GP}
 
     def keep(job: Job, values: list[Values]) -> None:
         found[job] = values
-        if job[1] == NOW:
-            return
-        shown = {name: [float(f"{each[name]:.9g}") for each in values] for name in values[0]}
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / f"{job[1]}.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps({"problem": job[0], "seed": job[2], "values": shown}) + "\n")
+        if job[1] == GP:
+            shown = {name: [float(f"{each[name]:.9g}") for each in values] for name in values[0]}
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with open(kept, "a", encoding="utf-8") as file:
+                file.write(json.dumps({"problem": job[0], "seed": job[2], "values": shown}) + "\n")
 
     noise.collect(run_problem, [job for job in jobs if job not in found], processes, keep)
     return {job: found[job] for job in jobs if job in found}
 
 
-def _kept(folder: Path) -> dict[tuple[str, str, int], list[Values]]:
-    """The longest run of each problem, method and seed in a folder."""
-    out: dict[tuple[str, str, int], list[Values]] = {}
-    for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            run = json.loads(line)
-            values = [dict(zip(run["values"], each, strict=True)) for each in zip(*run["values"].values(), strict=True)]
-            key = (run["problem"], path.stem, run["seed"])
-            if len(values) > len(out.get(key, ())):
-                out[key] = values
+def _read(kept: Path) -> dict[tuple[str, int], list[Values]]:
+    """The longest run of each problem and seed in a file."""
+    out: dict[tuple[str, int], list[Values]] = {}
+    for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ():
+        run = json.loads(line)
+        values = [dict(zip(run["values"], each, strict=True)) for each in zip(*run["values"].values(), strict=True)]
+        key = run["problem"], run["seed"]
+        if len(values) > len(out.get(key, ())):
+            out[key] = values
     return out
+
+
+def at_marks(curve: Sequence[float] | Array) -> list[float]:
+    """A curve after the numbers of evaluations in `MARKS`, as far as it goes."""
+    return [curve[mark - 1] for mark in MARKS if mark <= len(curve)]
 
 
 def with_all_methods(found: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -184,6 +190,33 @@ def with_all_methods(found: Iterable[tuple[str, str]]) -> tuple[list[str], list[
     pairs = list(found)
     names, present = (list(dict.fromkeys(pair[k] for pair in pairs)) for k in (0, 1))
     return present, [name for name in names if all((name, method) in pairs for method in present)]
+
+
+def tests(found: Mapping[tuple[str, str], Array]) -> dict[tuple[str, str, int], float]:
+    """p of Wilcoxon's test against addtree, with Holm's correction over the problems of a method at a mark.
+
+    found  the results (seeds x marks) by problem and method
+    """
+    out: dict[tuple[str, str, int], float] = {}
+    for method in dict.fromkeys(key[1] for key in found if key[1] != NOW):
+        pairs = {n: (found[n, other].T, found[n, NOW].T) for n, other in found if other == method and (n, NOW) in found}
+        for i in range(min((len(marks) for marks, _ in pairs.values()), default=0)):
+            out |= holm({(n, method, i): regret.p_value(theirs[i], ours[i]) for n, (theirs, ours) in pairs.items()})
+    return out
+
+
+def print_verdicts(
+    found: Mapping[tuple[str, str], Array], p_values: Mapping[tuple[str, str, int], float], sign: float
+) -> None:
+    """Print on how many problems addtree is significantly better and worse than each peer; sign * result is better."""
+    for method in dict.fromkeys(key[1] for key in p_values):
+        marks = dict[int, list[float]]()  # The signs of the significant differences.
+        for (name, other, i), p in p_values.items():
+            if other == method:
+                gain = sign * float(np.mean(found[name, NOW][:, i] - found[name, method][:, i]))
+                marks.setdefault(i, []).append(float(np.sign(gain)) * (p < regret.ALPHA))
+        shown = [f"{own.count(1.0)} / {own.count(-1.0)} of {len(own)} at {MARKS[i]}" for i, own in marks.items()]
+        print(f"significantly better / worse than {method}: {', '.join(shown)}")
 
 
 def interval(values: Array) -> str:

@@ -49,12 +49,14 @@ def test_hypervolumes_are_scaled_by_the_best_values_and_the_medians():
 def test_runs_without_a_feasible_value_have_the_largest_regret(capsys):
     name = next(iter(constraints.PROBLEMS))
     found = {
-        (name, method, s, 2): [np.inf, end] for s in range(2) for method, end in ((several.NOW, 1.0), (TPE, np.inf))
+        (name, method, s, 20): [*[np.inf] * 9, *[end] * 11]
+        for s in range(2)
+        for method, end in ((several.NOW, 1.0), (TPE, np.inf))
     }
-    found[name, TPE, 1, 2] = [4.0, 3.0]
+    found[name, TPE, 1, 20] = [4.0] * 9 + [3.0] * 11
     assert constraints.regrets(found, {name: 2.0})[name, TPE].tolist() == [[np.inf, np.inf], [1.0, 1.0]]
     constraints.print_table(found, {name: 2.0}, 2)
-    assert "TPE: at 50 1 of 2 runs feasible, regret 1 (1 to 1)" in capsys.readouterr().out
+    assert "TPE: at 10 1 of 2 runs feasible, regret 1 (1 to 1)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("method", [several.NOW, TPE, several.NSGA])
@@ -83,21 +85,41 @@ def unavailable(name, method, seed, budget):
     raise RuntimeError("no run was needed")
 
 
-def test_runs_of_peers_are_kept_and_those_of_addtree_are_not(tmp_path, capsys):
-    jobs = [("p", method, seed, 4) for seed in range(2) for method in (several.NOW, TPE)]
-    found = several.collect(evaluations, jobs, 1, tmp_path)
+def test_runs_that_take_hours_are_kept(tmp_path, capsys):
+    kept = tmp_path / "kept.jsonl"
+    jobs = [("p", method, seed, 4) for seed in range(2) for method in (several.NOW, several.GP)]
+    found = several.collect(evaluations, jobs, 1, kept)
     assert list(found) == jobs
-    assert found["p", TPE, 1, 4] == evaluations("p", TPE, 1, 4)
-    again = several.collect(unavailable, [(*job[:3], 2) for job in jobs], 1, tmp_path)
+    assert found["p", several.GP, 1, 4] == evaluations("p", several.GP, 1, 4)
+    again = several.collect(unavailable, [(*job[:3], 2) for job in jobs], 1, kept)
     assert {job: [values["value"] for values in run] for job, run in again.items()} == {
-        ("p", TPE, 0, 2): [0.0, 0.333333333],
-        ("p", TPE, 1, 2): [1.0, 1.33333333],
+        ("p", several.GP, 0, 2): [0.0, 0.333333333],
+        ("p", several.GP, 1, 2): [1.0, 1.33333333],
     }
     assert "left out: ('p', 'addtree', 0, 2): RuntimeError" in capsys.readouterr().err
-    several.collect(evaluations, [("p", TPE, 0, 6)], 1, tmp_path)  # longer than the one that is kept
-    assert len(several.collect(unavailable, [("p", TPE, 0, 6)], 1, tmp_path)["p", TPE, 0, 6]) == 6
+    several.collect(evaluations, [("p", several.GP, 0, 6)], 1, kept)  # longer than the one that is kept
+    assert len(several.collect(unavailable, [("p", several.GP, 0, 6)], 1, kept)["p", several.GP, 0, 6]) == 6
+
+
+def test_problems_are_corrected_for_each_method_and_mark(capsys):
+    rng = np.random.default_rng(0)
+    found = {}
+    for name in ("p", "q"):
+        found[name, several.NOW] = rng.normal(size=(10, len(several.MARKS)))
+        found[name, TPE] = found[name, several.NOW] + rng.uniform(0.1, 1, size=(10, len(several.MARKS)))
+    found["q", TPE][:, -1] = found["q", several.NOW][:, -1]
+    p_values = several.tests(found)
+    assert p_values["p", TPE, 0] == p_values["q", TPE, 0] == pytest.approx(2 * 2 / 2**10)
+    assert p_values["q", TPE, len(several.MARKS) - 1] == 1.0
+    several.print_verdicts(found, p_values, sign=-1.0)
+    said = (
+        "significantly better / worse than TPE: 2 / 0 of 2 at 10, 2 / 0 of 2 at 20, 2 / 0 of 2 at 50, 1 / 0 of 2 at 100"
+    )
+    assert capsys.readouterr().out.strip() == said
+    several.print_verdicts(found, p_values, sign=1.0)
+    assert "0 / 2 of 2 at 10" in capsys.readouterr().out
 
 
 def test_means_are_over_the_problems_that_every_method_has():
-    pairs = [("p", NOW), ("p", TPE), ("q", NOW), ("r", TPE), ("r", NOW)]
-    assert several.with_all_methods(pairs) == ([NOW, TPE], ["p", "r"])
+    pairs = [("p", several.NOW), ("p", TPE), ("q", several.NOW), ("r", TPE), ("r", several.NOW)]
+    assert several.with_all_methods(pairs) == ([several.NOW, TPE], ["p", "r"])
