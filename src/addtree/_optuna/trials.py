@@ -173,8 +173,9 @@ class StudyGoals:
     @classmethod
     def of(cls, study: Study) -> StudyGoals:
         """The objectives of a study, without constraints."""
-        names = None if study.metric_names is None else tuple(study.metric_names)
-        return cls(tuple(direction == StudyDirection.MAXIMIZE for direction in study.directions), names=names)
+        names = getattr(study, "metric_names", None)  # Optuna's HyperbandPruner hides this attribute from samplers.
+        maximize = tuple(direction == StudyDirection.MAXIMIZE for direction in study.directions)
+        return cls(maximize, names=None if names is None else tuple(names))
 
     @property
     def is_single(self) -> bool:
