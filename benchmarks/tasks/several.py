@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +18,8 @@ import numpy as np
 
 import addtree as at
 from addtree._types import Array
+from addtree.optimizer import Settings
+from addtree.search.policy import Policy
 from benchmarks import noise
 from benchmarks.paired import holm
 from benchmarks.support import regret
@@ -60,9 +63,19 @@ def methods(peers: Sequence[str]) -> list[str]:
     return found
 
 
+def with_margin(margin: float) -> str:
+    """The method that is addtree with another margin of the reference point (see `Policy`)."""
+    return f"{NOW} with margin {margin:g}"
+
+
 def run(method: str, task: MultiTask, seed: int, budget: int) -> list[Values]:
     """The values of all evaluations of a run."""
-    session = Native(task, seed) if method == NOW else Peer(method, task, seed)
+    session: Native | Peer
+    if method.startswith(NOW):
+        margin = float(method.rpartition(" ")[2]) if method != NOW else Policy().margin
+        session = Native(task, seed, settings=Settings(policy=replace(Policy(), margin=margin)))
+    else:
+        session = Peer(method, task, seed)
     told = []
     for _ in range(budget):
         values = task.evaluate(session.ask())
@@ -74,13 +87,15 @@ def run(method: str, task: MultiTask, seed: int, budget: int) -> list[Values]:
 class Native:
     """A run of addtree."""
 
-    def __init__(self, task: MultiTask, seed: int, history: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, task: MultiTask, seed: int, history: Sequence[Any] = (), settings: Settings | None = None
+    ) -> None:
         objectives: Any = dict.fromkeys(task.objectives, "min")
         limits: Any = dict(task.limits) or None
         self._task = task
         self._names = (*task.objectives, *task.limits)
         self._optimizer = at.Optimizer(
-            task.space, objectives=objectives, constraints=limits, seed=seed, history=history
+            task.space, objectives=objectives, constraints=limits, seed=seed, history=history, settings=settings
         )
 
     def ask(self) -> dict[str, Any]:

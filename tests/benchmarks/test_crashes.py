@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import addtree as at
+from addtree.search.policy import Policy
 from benchmarks import constraints, crashes, objectives
 from benchmarks.crashes import EARLIER, NOW, TPE
 from benchmarks.tasks import several
@@ -73,6 +75,18 @@ def test_each_method_runs_with_several_values(method):
     assert len(told) == 12
     assert {task.is_feasible(values) for values in told} == {True, False}
     assert np.isinf(objectives.losses(task, told)).tolist() == [[v["x"] > 0.5] * 2 for v in told]
+
+
+def test_the_margin_of_the_reference_point_is_part_of_a_method():
+    space = at.Space(x=at.Real(0, 1), c=at.Choice(a=at.Space(y=at.Real(0, 1)), b=at.Space()))
+    task = MultiTask(space, lambda c: {"f": c["x"], "g": (1 - c["x"]) ** 2 + c.get("y", 0.5)}, ("f", "g"))
+    usual, same, other = (
+        several.run(method, task, 0, 12)
+        for method in (several.NOW, several.with_margin(Policy().margin), several.with_margin(3.0))
+    )
+    assert usual == same
+    assert usual[:6] == other[:6]  # the initial design
+    assert usual != other
 
 
 def evaluations(name, method, seed, budget):

@@ -98,7 +98,7 @@ class Policy:
     model_free: bool = True
     enough: int = 2
     aim: float = 0.1
-    margin: float = 1.0
+    margin: float = 0.3
     avoidance: Avoidance = Avoidance()
     noisy: TopTwo = TopTwo()
     tolerance: float = 0.01
