@@ -1,5 +1,7 @@
 """SMAC's adapter: valid configurations, and the number of initial points that was asked for."""
 
+import logging
+
 import pytest
 
 from addtree import Real, Space
@@ -34,3 +36,13 @@ def test_it_begins_with_given_configurations_also_at_bounds_that_configspace_rou
         asked.append(method.ask())
         method.tell(asked[-1], asked[-1]["x"])
     assert [config["x"] for config in asked[:2]] == pytest.approx([2.718281828459045, 7.0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_it_leaves_the_logging_of_the_process_alone(capfd):
+    root = logging.getLogger()
+    before = root.level, list(root.handlers)
+    method = Smac(Space(x=Real(0, 1)), 0, budget=10)
+    method.tell(config := method.ask(), config["x"])
+    assert (root.level, list(root.handlers)) == before
+    assert capfd.readouterr() == ("", "")

@@ -37,6 +37,7 @@ class Smac:
         self._folder = tempfile.TemporaryDirectory(prefix="addtree-smac-", ignore_cleanup_errors=True)
         cs = to_configspace(space)
         cs.seed(seed)
+        logging.getLogger("smac").setLevel(logging.ERROR)
         with _without_warnings():
             scenario = Scenario(
                 cs,
@@ -60,7 +61,7 @@ class Smac:
                 scenario,
                 _never_called,
                 initial_design=design,
-                logging_level=logging.ERROR,
+                logging_level=False,  # otherwise SMAC would set the level and the handlers of the root logger
                 overwrite=True,
             )
         self._info: Any = None
