@@ -37,8 +37,12 @@ def test_crashes_are_counted_and_regrets_are_those_of_the_best(capsys):
     assert each[EARLIER][1] == pytest.approx(0.29)
     crashes.print_table(found, 10, 3)
     printed = capsys.readouterr().out
-    assert "against TPE, n = 1 problems: 1.0 crashes instead of 2.0" in printed
-    assert "significantly worse: none" in printed
+    assert "against TPE, n = 1 problems: 1.0 crashes instead of 2.0 (wanted fewer), significantly less" in printed
+    assert printed.count("significantly less / more on 1 / 0") == 4
+
+
+def test_the_names_of_problems_differ():
+    assert len(crashes.CRASHES) == len(crashes.USUAL) + len(crashes.DRAWN) == 31
 
 
 def test_hypervolumes_are_scaled_by_the_best_values_and_the_medians():
