@@ -221,16 +221,20 @@ def tests(found: Mapping[tuple[str, str], Array]) -> dict[tuple[str, str, int], 
 
 
 def print_verdicts(
-    found: Mapping[tuple[str, str], Array], p_values: Mapping[tuple[str, str, int], float], sign: float
+    found: Mapping[tuple[str, str], Array],
+    p_values: Mapping[tuple[str, str, int], float],
+    marks: Sequence[int] = MARKS,
+    *,
+    sign: float,
 ) -> None:
     """Print on how many problems addtree is significantly better and worse than each peer; sign * result is better."""
     for method in dict.fromkeys(key[1] for key in p_values):
-        marks = dict[int, list[float]]()  # The signs of the significant differences.
+        signs = dict[int, list[float]]()  # Of the significant differences, by mark.
         for (name, other, i), p in p_values.items():
             if other == method:
                 gain = sign * float(np.mean(found[name, NOW][:, i] - found[name, method][:, i]))
-                marks.setdefault(i, []).append(float(np.sign(gain)) * (p < regret.ALPHA))
-        shown = [f"{own.count(1.0)} / {own.count(-1.0)} of {len(own)} at {MARKS[i]}" for i, own in marks.items()]
+                signs.setdefault(i, []).append(float(np.sign(gain)) * (p < regret.ALPHA))
+        shown = [f"{own.count(1.0)} / {own.count(-1.0)} of {len(own)} at {marks[i]}" for i, own in signs.items()]
         print(f"significantly better / worse than {method}: {', '.join(shown)}")
 
 

@@ -22,7 +22,7 @@ ACQUISITIONS = {
     "logei": log_expected_improvement(0.25),
     "lowest": lowest,
     "success": log_success(0.7),
-    "cheapness": cheapness(1.7, -0.5, 4.0),
+    "cheapness": cheapness(1.7, -0.5),
     "cautious success": log_success(-0.4, 0.5, 10.0),
 }
 
@@ -75,6 +75,20 @@ def test_ucb_is_the_papers():
 def test_a_known_point_is_worth_its_mean():
     value, _, _ = lowest(MEAN, VARIANCE)
     np.testing.assert_array_equal(value, -MEAN)
+
+
+@pytest.mark.parametrize("mean", [-0.4, 0.3, 3.0])
+def test_cheapness_is_minus_the_log_of_the_expected_cost(mean):
+    scale, variance, sd = 1.7, 0.8, np.sqrt(0.8)
+    expected = quad(lambda z: np.exp(scale * z) * norm.pdf(z, mean, sd), mean - 12 * sd, mean + 12 * sd)[0]
+    value, _, _ = cheapness(scale, -0.5)(np.array([mean]), np.array([variance]))
+    assert value[0] == pytest.approx(-np.log(expected), rel=1e-9)
+
+
+def test_an_expected_cost_counts_as_at_least_the_least():
+    value, by_mean, by_variance = cheapness(1.7, -0.5)(np.array([-2.0]), np.array([0.1]))
+    assert value[0] == pytest.approx(1.7 * 0.5)
+    assert by_mean[0] == by_variance[0] == 0.0
 
 
 def test_log_success_is_the_expected_probability():

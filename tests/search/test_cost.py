@@ -22,7 +22,7 @@ def rows(n, seed=0):
     return SPACE.encoding.encode(configs), np.array([cost_of(config) for config in configs])
 
 
-def test_the_criterion_is_the_negative_log_cost_up_to_a_constant():
+def test_where_costs_are_known_the_criterion_is_the_negative_log_cost_up_to_a_constant():
     X, cost = rows(30)
     criterion = cost_criterion(fit_cost(KERNEL, X, cost), X, cost)
     other, true = rows(40, seed=1)
@@ -30,10 +30,28 @@ def test_the_criterion_is_the_negative_log_cost_up_to_a_constant():
     assert np.std(values) < 0.1
 
 
-def test_a_predicted_cost_stays_within_those_told():
+def test_nothing_is_cheaper_than_the_least_cost_told():
     X, cost = rows(30)
-    values = cost_criterion(fit_cost(KERNEL, X, cost), X, cost).values(rows(200, seed=2)[0])
-    assert np.ptp(values) <= np.ptp(np.log(cost)) + 1e-9
+    criterion = cost_criterion(fit_cost(KERNEL, X, cost), X, cost)
+    least = criterion.values(X[[np.argmin(cost)]])[0]
+    assert np.max(criterion.values(rows(200, seed=2)[0])) <= least + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_count_in_every_turn(seed):
+    """Also in the turns of neglected branches, and in those that would ignore the model of values."""
+    space = at.Space(m=at.Choice(a=at.Space(y=at.Real(0, 1)), b=at.Space(z=at.Real(0, 1))), x=at.Real(0, 1))
+    optimizer, rng = at.Optimizer(space, seed=seed, cost_aware=True), np.random.default_rng(seed)
+
+    def tell(trial, config):
+        optimizer.tell(trial, (config["x"] - 0.3) ** 2, cost=10 ** (3 * config.get("y", config.get("z"))))
+
+    for config in [space.sample(rng) for _ in range(20)]:
+        tell(config, config)
+    for _ in range(12):
+        trial = optimizer.ask()
+        tell(trial, trial.config)
+    assert np.mean([trial.cost > 30.0 for trial in optimizer.trials[20:]]) < 0.2
 
 
 def test_an_earlier_model_only_saves_work_and_few_costs_give_none():

@@ -210,15 +210,13 @@ class Suggester:
         return (any_row(self.encoding, restriction, rng) if found is None else found), fitted
 
     def _bonus(self, known: Known, models: Models, *, explores: bool) -> Criterion | None:
-        """What is added to the acquisition: the log probability of success, and the negative log cost.
+        """What is added to the acquisition: the log probability of success, and the negative log of the expected cost.
 
-        explores  whether it is the turn of a neglected branch, in which costs do not count, and failures count less
+        explores  whether it is the turn of a neglected branch, in which failures count less
         """
         success, cost = models.success, models.cost
         bonus = None if success is None else self.policy.avoidance.criterion(success, cautious=not explores)
-        if cost is None or explores:
-            return bonus
-        return plus(cost_criterion(cost, *known.log.costs()), bonus)
+        return bonus if cost is None else plus(cost_criterion(cost, *known.log.costs()), bonus)
 
     def _leveled(
         self, models: Models, data: tuple[Observations, ...], restriction: Restriction, rng: np.random.Generator

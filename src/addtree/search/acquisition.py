@@ -141,12 +141,16 @@ def log_cdf(u: Array) -> tuple[Array, Array]:
     return log_ndtr(u), np.where(u < -1.0, 1.0 / mills, np.exp(-0.5 * high * high - _LOG_SQRT_2PI) / ndtr(high))
 
 
-def cheapness(scale: float, low: float, high: float) -> Acquisition:
-    """-log cost up to a constant, from a standardised log cost of this scale. A mean counts only within the bounds."""
+def cheapness(scale: float, low: float) -> Acquisition:
+    """-log E cost up to a constant, from a standardised log cost of this scale, which counts as at least `low`.
+
+    If log cost is normal with mean μ and variance σ², log E cost = μ + σ²/2.
+    """
 
     def value(mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        inside = (low <= mean) & (mean <= high)
-        return -scale * np.clip(mean, low, high), np.where(inside, -scale, 0.0), np.zeros_like(mean)
+        expected = mean + 0.5 * scale * variance
+        slope = np.where(expected >= low, -scale, 0.0)
+        return -scale * np.maximum(expected, low), slope, 0.5 * scale * slope
 
     return value
 

@@ -1,7 +1,8 @@
-"""Improvement per unit of cost: the negative log of the predicted cost, which is added to the log acquisition.
+"""Improvement per unit of cost: the negative log of the expected cost, which is added to the log acquisition.
 
-Log cost has a surrogate of its own. Two guards keep cheap and useless configurations from absorbing a run: a predicted
-cost counts only within the range of the costs told, and in the turns of neglected branches cost does not count.
+Log cost has a surrogate of its own. Where it is uncertain, the expected cost is high, because costs are often skewed: a
+few evaluations take most of the time. Two guards keep cheap and useless configurations from absorbing a run: an
+expected cost counts as at least the least one told, and neglected branches have their turns whatever they cost.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def fit_cost(kernel: Kernel, X: Array, cost: Array, *, last: Surrogate | None = 
 
 
 def cost_criterion(surrogate: Surrogate, X: Array, cost: Array) -> Criterion:
-    """The negative log cost, up to a constant; `surrogate` was fitted to the first of these costs."""
+    """The negative log of the expected cost, up to a constant; `surrogate` was fitted to the first of these costs."""
     data = Observations.exact(X, np.log(cost))
     surrogate = surrogate.condition_on_new(data)
-    z = surrogate.transform.forward(data.y)
-    return Single(surrogate.posterior, cheapness(surrogate.transform.scale, float(np.min(z)), float(np.max(z))))
+    least = float(np.min(surrogate.transform.forward(data.y)))
+    return Single(surrogate.posterior, cheapness(surrogate.transform.scale, least))
