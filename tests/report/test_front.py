@@ -48,6 +48,17 @@ def test_the_front_is_that_of_the_optimizer() -> None:
     assert errors == sorted(errors)
 
 
+def test_earlier_fronts_are_those_of_the_trials_that_had_ended() -> None:
+    run = optimizer()
+    records = make_records(SPACE, run.trials, run.goals)
+    front = find_front(SPACE, run.goals, records)
+    assert [moment.finished for moment in front.moments] == [8, 15, 30]
+    for moment in front.moments:
+        assert moment.trials == find_front(SPACE, run.goals, records[: moment.finished]).trials
+    assert front.moments[-1].trials == front.trials
+    assert front.moments[0].trials != front.trials
+
+
 @pytest.mark.parametrize("size", [1e-300, 1e300])
 def test_shares_of_the_hypervolume_do_not_depend_on_the_units(size: float) -> None:
     goals = Goals.read({"error": "min", "speed": "max"}, None, reference_point={"error": 3.0 * size, "speed": 0.0})

@@ -80,6 +80,14 @@ def test_the_line_of_the_front_bounds_what_it_dominates(two: Report) -> None:
     assert sorted(points) == [trial.id for trial in two.trials if trial.state == "done"]
 
 
+def test_the_fronts_while_the_run_went_on_are_drawn_on_the_same_axes(two: Report) -> None:
+    assert two.front is not None
+    figure = front_plots.front_moments(two)
+    assert [trace.name for trace in figure.data] == [f"after {moment.finished} trials" for moment in two.front.moments]
+    assert list(figure.data[-1].x) == [trial.values["error"] for trial in two.front.trials]
+    assert [trace.opacity for trace in figure.data] == sorted(trace.opacity for trace in figure.data)
+
+
 def test_the_text_lists_the_front_the_branches_and_the_constraints(two: Report) -> None:
     text = explain(two)
     assert two.front is not None

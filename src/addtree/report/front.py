@@ -6,7 +6,8 @@ which fronts are compared, here those of different moments and of different opti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from addtree.search.hypervolume import MAX_OBJECTIVES, hypervolumes, is_nondomin
 from addtree.space.forms import condition_text
 from addtree.space.space import Choice, Space
 
+_MOMENTS = (0.25, 0.5, 1.0)  # The front is shown as it was when these shares of the trials had ended.
 _LARGEST = 1e60  # Objectives above this, or below its inverse, are divided by their size: products would overflow.
 
 
@@ -52,10 +54,19 @@ class ChoiceFronts:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """The front when this many trials had ended."""
+
+    finished: int
+    trials: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
 class Front:
     """The best trade-offs of a run.
 
     trials        the feasible trials that no other dominates, best first in the first objective
+    moments       the front while the run went on, and at its end; without moments at which it was empty
     finished      ids of the trials that have ended, in their order
     hypervolumes  the hypervolume after each of them, up to a factor if values are extreme; empty if not computed
     reference     by name, the reference point of the hypervolumes
@@ -63,6 +74,7 @@ class Front:
     """
 
     trials: tuple[Record, ...]
+    moments: tuple[Moment, ...]
     finished: tuple[int, ...]
     hypervolumes: tuple[float, ...]
     reference: Mapping[str, float]
@@ -113,11 +125,20 @@ def find_front(space: Space, goals: Goals, trials: Sequence[Record]) -> Front:
     point = {} if reference is None else zip(goals.objectives, reference.tolist(), strict=True)
     return Front(
         trials=best,
+        moments=tuple(_moments(goals, finished)),
         finished=tuple(trial.id for trial in finished),
         hypervolumes=tuple(volumes),
         reference={objective.name: objective.sign * value for objective, value in point},
         choices=tuple(_choices(space, goals, trials, best, None if reference is None else (reference, unit))),
     )
+
+
+def _moments(goals: Goals, finished: Sequence[Record]) -> Iterator[Moment]:
+    """The front at each moment that is shown, if it was not empty."""
+    for n in dict.fromkeys(math.ceil(share * len(finished)) for share in _MOMENTS):
+        feasible = [trial for trial in finished[:n] if is_feasible(goals, trial)]
+        if feasible:
+            yield Moment(n, _nondominated(goals, feasible))
 
 
 def front_notes(goals: Goals, front: Front | None) -> list[str]:

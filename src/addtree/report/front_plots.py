@@ -16,7 +16,7 @@ from plotly.subplots import make_subplots
 from addtree.report.axes import Axis
 from addtree.report.bars import LABEL_WIDTH, add_share_bars, horizontal, rounded, share_axis
 from addtree.report.feasibility import OptionProbability, ProbabilityMap
-from addtree.report.format import label, number, value
+from addtree.report.format import label, number, plural, value
 from addtree.report.front import ChoiceFronts
 from addtree.report.plots import BETTER, COLOURS, NEUTRAL, WORSE, coloured_branches, is_log_scale, label_axis
 from addtree.report.records import Record
@@ -30,6 +30,7 @@ _PADDING = 0.06  # Points end this share of the range of an axis before its end.
 _MAX_PAIRS = 6  # At most this many pairs of objectives are drawn: all pairs of four.
 _PANEL_WIDTH, _PANEL_HEIGHT = 460, 360  # Size of one of several panels, in pixels.
 _KEPT, _VIOLATED = "#1b1e22", "#ffffff"  # Trials on a map are dark if they are good, and white crosses if not.
+_EARLIEST = 0.25  # The opacity of the earliest of several fronts.
 _DOMINATED: dict[str, Any] = {"size": 6, "opacity": 0.4}  # The marker of a feasible trial that is not on the front.
 _ON_FRONT: dict[str, Any] = {"size": 12, "opacity": 1.0, "line": {"width": 1.5, "color": "white"}}
 _PROBABILITY_SCALE = [[0.0, WORSE], [0.5, "#f4e9dc"], [1.0, BETTER]]  # From never to always.
@@ -109,6 +110,20 @@ def attainment(report: Report) -> go.Figure:
         showlegend=False,
         height=320,
     )
+
+
+def front_moments(report: Report) -> go.Figure:
+    """The front of two objectives as it was after some of the trials, and after all of them: a darker line is later."""
+    assert report.front is not None
+    figure, moments = go.Figure(), report.front.moments
+    x, y = report.goals.objectives
+    for moment, opacity in zip(moments, np.linspace(_EARLIEST, 1.0, len(moments)).tolist(), strict=True):
+        name = f"after {plural(moment.finished, 'trial')}"
+        _add_attained(figure, moment.trials, (x, y), colour=BETTER, name=name)
+        figure.data[-1].update(mode="lines+markers", opacity=opacity, line={"dash": "solid"}, marker={"size": 5})
+    done = [trial for trial in report.trials if trial.state == "done"]
+    _set_axes(figure, done, (x, y), focus=[trial for moment in moments for trial in moment.trials])
+    return figure.update_layout(height=380, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})
 
 
 def option_fronts(report: Report, choice: ChoiceFronts, pair: tuple[Objective, Objective]) -> go.Figure:

@@ -81,7 +81,11 @@ def _attainment(report: Report, front: Front, embed: Embed) -> str:
         "The hypervolume: how much of the space of objectives the front dominates, as a share of what it dominates now."
         f" It is measured from the reference point {point}. Each point is a trial that enlarged it."
     )
-    return caption(words) + embed(front_plots.attainment(report))
+    plot = caption(words) + embed(front_plots.attainment(report))
+    if len(report.goals.objectives) > 2 or len(front.moments) < 2:
+        return plot
+    words = "The front while the run went on. Where the lines lie close together, the later trials changed little."
+    return plot + caption(words) + embed(front_plots.front_moments(report))
 
 
 def _tradeoffs(report: Report, choices: Sequence[ChoiceFronts], embed: Embed) -> str:
