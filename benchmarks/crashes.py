@@ -5,8 +5,8 @@ surrogate, a region is where the predicted memory or time of the training is too
 crashes and the regret after 60 evaluations of three methods: the working tree, Optuna's TPE (multivariate and grouped),
 and an earlier commit, for which a crash was the worst value. It shows mean and standard deviation over seeds, and p of
 Wilcoxon's test against the working tree, with Holm's correction over problems. Regret counts from the least value that
-any run found. `--drawn` takes 20 problems that were drawn at random instead. A missing data set, Optuna or commit is
-reported and left out.
+any run found. `--drawn` takes 20 problems that were drawn at random instead, and `--selection` the tasks of model
+selection, in which one evaluation in 20 crashes. A missing data set, Optuna or commit is reported and left out.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ _DRAWN = (
     Crash("yahpo/rbv2_svm-40984-mmce", target="timepredict", limited=0.5, random=0.1),
 )
 DRAWN = tuple(f"{crash.task.split('/')[1]}, {crash.target or 'a branch'}" for crash in _DRAWN)
+SELECTION = tuple(name for name in tasks.TASKS if tasks.family(name) == "selection")
 CRASHES.update(zip(DRAWN, _DRAWN, strict=True))
+CRASHES.update({name: Crash(name, random=0.05) for name in SELECTION})
 
 
 @cache
@@ -212,6 +214,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="+", choices=CRASHES, default=USUAL, metavar="PROBLEM")
     parser.add_argument("--drawn", action="store_const", const=DRAWN, dest="problems", help="20 further problems")
+    parser.add_argument(
+        "--selection", action="store_const", const=SELECTION, dest="problems", help="22 tasks of model selection"
+    )
     parser.add_argument("--commit", default=COMMIT, help="the earlier commit")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budget", type=int, default=60)

@@ -42,7 +42,7 @@ def test_crashes_are_counted_and_regrets_are_those_of_the_best(capsys):
 
 
 def test_the_names_of_problems_differ():
-    assert len(crashes.CRASHES) == len(crashes.USUAL) + len(crashes.DRAWN) == 31
+    assert len(crashes.CRASHES) == len(crashes.USUAL) + len(crashes.DRAWN) + len(crashes.SELECTION) == 53
 
 
 def test_hypervolumes_are_scaled_by_the_best_values_and_the_medians():

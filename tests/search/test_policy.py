@@ -5,7 +5,9 @@ from addtree import Choice, Real, Space
 from addtree.errors import OptionError
 from addtree.model.gp import Posterior
 from addtree.model.kernel import Hyperparameters
+from addtree.search.acquisition import lowest
 from addtree.search.candidates import Observed
+from addtree.search.criterion import Single
 from addtree.search.multiobjective import Posteriors
 from addtree.search.pathwise import SamplePath
 from addtree.search.policy import Mode, Policy, check_acquisition, joint_acquisition, suggest
@@ -145,15 +147,30 @@ def test_an_acquisition_that_does_not_fit_says_what_would(acquisition, covarianc
         assert word in str(caught.value)
 
 
-def decided_by_the_model(pairs, turn):
-    """Whether two models that disagree lead to different suggestions."""
+def suggested(pairs, turn, *, sign=1.0, policy=None, constrained=None, weighed=None):
+    """The suggestion after pairs of a configuration and a value.
+
+    sign         of the values in the model
+    constrained  values that must be at most zero
+    weighed      values whose mean is added to the acquisition
+    """
     encoding, k = build(SPACE, "additive+interactions")
     X, z = encoding.encode([config for config, _ in pairs]), np.array([value for _, value in pairs])
-    found = []
-    for sign in (1.0, -1.0):
-        hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), 1e-4)
-        posterior = Posterior.from_data(k, hyper, k.rows(X), sign * z)
-        found.append(ask("logei", encoding, posterior, X, z, turn=turn, taken=encoding.keys(X)))
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), 1e-4)
+
+    def posterior(values):
+        return Posterior.from_data(k, hyper, k.rows(X), np.array(values))
+
+    constraints = {} if constrained is None else {"constraints": (posterior(constrained),), "bounds": ((-np.inf, 0.0),)}
+    bonus = None if weighed is None else Single(posterior([-value for value in weighed]), lowest)
+    posteriors = Posteriors((posterior(sign * z),), **constraints)
+    observed = Observed(encoding, X, z, set(encoding.keys(X)))
+    return suggest(policy or Policy(), posteriors, observed, turn=turn, rng=np.random.default_rng(0), bonus=bonus)
+
+
+def decided_by_the_model(pairs, turn, **others):
+    """Whether two models that disagree lead to different suggestions."""
+    found = [suggested(pairs, turn, sign=sign, **others) for sign in (1.0, -1.0)]
     return not np.array_equal(*found, equal_nan=True)
 
 
@@ -163,6 +180,24 @@ def test_an_option_that_was_hardly_seen_does_not_need_the_model():
     once = [({"x": 0.5, "c": "b", "z": 0.9}, 2.0)]
     assert not decided_by_the_model(seen + once, turn=15)
     assert decided_by_the_model(seen + once + [({"x": 0.5, "c": "b", "z": 0.1}, 2.5)], turn=15)
+
+
+def test_a_row_that_ignores_the_model_is_not_likely_to_be_infeasible_or_to_fail():
+    rng = np.random.default_rng(0)
+    seen = [({"x": 0.5, "c": "a", "y": y}, y) for y in rng.random(8)] + [({"x": 0.5, "c": "e"}, 1.0)] * 8
+    pairs = [*seen, ({"x": 0.5, "c": "b", "z": 0.9}, 2.0)]
+    assert not decided_by_the_model(pairs, turn=15, constrained=[-3.0] * 17)
+    assert decided_by_the_model(pairs, turn=15, constrained=[-3.0] * 16 + [30.0])
+    assert not decided_by_the_model(pairs, turn=15, weighed=[0.0] * 17)
+    assert decided_by_the_model(pairs, turn=15, weighed=[0.0] * 16 + [-30.0])
+
+
+def test_every_turn_needs_the_model_until_something_feasible_is_known():
+    pairs = [({"x": x, "c": "a", "y": 0.5}, x) for x in (0.1, 0.4, 0.7)] + [({"x": 0.5, "c": "b", "z": 0.9}, 2.0)]
+    for values in ([3.0] * 4, [-3.0] + [3.0] * 3):
+        usual = suggested(pairs, 15, constrained=values)
+        trusting = suggested(pairs, 15, constrained=values, policy=Policy(model_free=False))
+        assert np.array_equal(usual, trusting, equal_nan=True) == (min(values) > 0.0)
 
 
 def test_a_local_turn_does_not_need_the_model_once_its_searches_fail():

@@ -11,11 +11,13 @@ turns. The turn of a suggestion is its number in the run, from 1:
 While a run is young, a neglected branch also has a turn each time that the run has made no progress for some trials.
 The model then often knows one bad value of a branch, and is too sure that the whole branch is bad.
 
-Some turns ignore the model (see `model_free`):
+With one objective, some turns ignore the model of its values (see `model_free`):
 
     neglected branch  while its option was hardly seen, a row anywhere in it; later, in every other turn, a row in its
                       widest gap
     local             once searches around the best observation fail, rows beside the best of each branch in turn
+
+The models of constraints, success and costs still count: a row that is much worse than the best one by these gives way.
 
 `local` and `neglected branch` decide where to look, and give way to `everywhere` if they find nothing new. The schedule
 applies to expected improvement; the other acquisitions look everywhere. If values are noisy, expected improvement gives
@@ -26,7 +28,7 @@ way to top-two Thompson sampling (see `noisy`), which may repeat an evaluation. 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -44,7 +46,7 @@ from addtree.search.candidates import (
     neglected_nodes,
     within_node,
 )
-from addtree.search.criterion import Criterion, Single, plus
+from addtree.search.criterion import Criterion, Single, Sum, plus
 from addtree.search.decomposed import VertexSearch, maximize_sum
 from addtree.search.failures import Avoidance
 from addtree.search.joint import JointSearch, maximize_jointly
@@ -77,6 +79,8 @@ class Policy:
     young         a run is young up to this many trials
     model_free    whether some turns ignore the model
     enough        an option with fewer evaluations than this was hardly seen
+    acceptable    a row that ignores the model must have at least this share of the best row's probability to be
+                  feasible and to succeed, per unit of cost
     aim           how far below the best the lower target is, as a share of (median - best)
     margin        how much worse than the front the reference point of several objectives is, as a share of its range
     avoidance     how failures are avoided
@@ -97,6 +101,7 @@ class Policy:
     young: int = 30
     model_free: bool = True
     enough: int = 2
+    acceptable: float = 0.5
     aim: float = 0.1
     margin: float = 0.3
     avoidance: Avoidance = Avoidance()
@@ -196,10 +201,12 @@ def suggest(
         observed = by_merit(observed, posteriors, rng)
     criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
+    may_ignore_model = policy.model_free and _has_single_best(policy, posteriors, observed)
+    besides = [*posteriors.feasibility(), *([] if bonus is None else [bonus])]
     for mode in policy.modes(turn, idle):
-        if policy.model_free and posteriors.is_single and bonus is None:
+        if may_ignore_model:
             row = _model_free_row(mode, policy, observed, rng)
-            if row is not None:
+            if row is not None and _is_acceptable(row, policy, observed, besides):
                 return row
         rows = _rows_to_score(mode, policy, observed, rng)
         if rows is None:
@@ -260,6 +267,23 @@ def _model_free_row(mode: Mode, policy: Policy, observed: Observed, rng: np.rand
     if mode is Mode.GAP:
         return in_widest_gap(observed, nodes[0])
     return fresh_row(observed, nodes[0], rng, enough=policy.enough)
+
+
+def _has_single_best(policy: Policy, posteriors: Posteriors, observed: Observed) -> bool:
+    """Whether there is one objective, little noise, and something feasible, so that one observation is the best."""
+    objective, *others = posteriors.objectives
+    return not others and not policy.noisy.applies_to(objective) and posteriors.know_feasible(observed.X)
+
+
+def _is_acceptable(row: Array, policy: Policy, observed: Observed, besides: Sequence[Criterion]) -> bool:
+    """Whether a row is not much worse than the best one by what counts besides the objective.
+
+    besides  the log probabilities to keep the constraints and to succeed, and the negative log cost
+    """
+    if not besides:
+        return True
+    here, best = Sum(tuple(besides)).values(np.stack([row, observed.ranked[0]])).tolist()
+    return bool(here >= best + math.log(policy.acceptable))
 
 
 def _row_beside_best(observed: Observed) -> Array | None:
