@@ -35,7 +35,7 @@ SHARES = {  # The share of random configurations that keep the limit; keys end w
     ("rbv2_xgboost", "12", "logloss", "timepredict"): 0.1,
     ("rbv2_svm", "1220", "mmce", "timetrain"): 0.01,
 }
-# These were drawn at random, and nobody looked at them while the defaults were chosen.
+# These were drawn at random, after most of the defaults had been chosen.
 DRAWN = {
     ("iaml_super", "41146", "mmce", "nf"): 0.01,
     ("rbv2_super", "40670", "mmce", "timetrain"): 0.01,

@@ -72,7 +72,7 @@ CRASHES: dict[str, Crash] = {
     "four learners, a branch and at random": Crash("yahpo/iaml_super-41146-mmce", _is("learner", "ranger"), random=0.1),
 }
 USUAL = tuple(CRASHES)
-# These were drawn at random, after the defaults had been chosen.
+# These were drawn at random, after most of the defaults had been chosen.
 _DRAWN = (
     Crash("yahpo/iaml_super-1067-mmce", target="rammodel", limited=0.2),
     Crash("yahpo/rbv2_super-15-logloss", target="timetrain", limited=0.2),
