@@ -77,7 +77,7 @@ class Posteriors:
                 total[:n] = np.where(self.feasible, 0.0, np.maximum(total[:n], _ROUNDING))
         return total
 
-    def know_feasible(self, X: Array) -> bool:
+    def has_feasible(self, X: Array) -> bool:
         """Whether any of the rows keeps all constraints."""
         return not self.constraints or bool(np.any(self.violations(X) == 0.0))
 

@@ -270,9 +270,9 @@ def _model_free_row(mode: Mode, policy: Policy, observed: Observed, rng: np.rand
 
 
 def _has_single_best(policy: Policy, posteriors: Posteriors, observed: Observed) -> bool:
-    """Whether there is one objective, little noise, and something feasible, so that one observation is the best."""
+    """Whether there is one objective, little noise and something feasible, so that one observation is the best."""
     objective, *others = posteriors.objectives
-    return not others and not policy.noisy.applies_to(objective) and posteriors.know_feasible(observed.X)
+    return not others and not policy.noisy.applies_to(objective) and posteriors.has_feasible(observed.X)
 
 
 def _is_acceptable(row: Array, policy: Policy, observed: Observed, besides: Sequence[Criterion]) -> bool:
