@@ -80,12 +80,13 @@ def test_the_line_of_the_front_bounds_what_it_dominates(two: Report) -> None:
     assert sorted(points) == [trial.id for trial in two.trials if trial.state == "done"]
 
 
-def test_the_fronts_while_the_run_went_on_are_drawn_on_the_same_axes(two: Report) -> None:
+def test_later_fronts_are_drawn_darker(two: Report) -> None:
     assert two.front is not None
     figure = front_plots.front_moments(two)
     assert [trace.name for trace in figure.data] == [f"after {moment.finished} trials" for moment in two.front.moments]
     assert list(figure.data[-1].x) == [trial.values["error"] for trial in two.front.trials]
     assert [trace.opacity for trace in figure.data] == sorted(trace.opacity for trace in figure.data)
+    assert "The front while the run went on" in Page(render(two)).text
 
 
 def test_the_text_lists_the_front_the_branches_and_the_constraints(two: Report) -> None:
@@ -104,6 +105,7 @@ def test_three_objectives_are_shown_in_pairs() -> None:
     page = Page(render(three))
     for pair in ("error and speed", "error and memory", "speed and memory"):
         assert pair in page.text
+    assert "The front while the run went on" not in page.text  # its lines are for two objectives
     figure = front_plots.fronts(three)
     assert len({trace.xaxis for trace in figure.data}) == 3
     assert all(trace.mode == "markers" for trace in figure.data)  # a line has no meaning in a pair of three

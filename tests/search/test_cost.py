@@ -7,6 +7,7 @@ import addtree as at
 from addtree.errors import TrialError
 from addtree.model.specification import Specification
 from addtree.search.cost import cost_criterion, fit_cost
+from addtree.search.policy import Policy
 
 SPACE = at.Space(x=at.Real(0, 1), m=at.Choice(slow=at.Space(), fast=at.Space(y=at.Real(0, 1))))
 KERNEL = Specification().make_kernel(SPACE.encoding)
@@ -37,27 +38,26 @@ def test_nothing_is_cheaper_than_the_least_cost_told():
     assert np.max(criterion.values(rows(200, seed=2)[0])) <= least + 1e-3
 
 
-def expensive(cost_aware, seed):
-    """Which of 12 suggestions cost much, where the value depends on x alone and the cost on another number."""
-    space = at.Space(m=at.Choice(a=at.Space(y=at.Real(0, 1)), b=at.Space(z=at.Real(0, 1))), x=at.Real(0, 1))
-    optimizer, rng = at.Optimizer(space, seed=seed, cost_aware=cost_aware), np.random.default_rng(seed)
+def mean_log_cost(cost_aware, turns):
+    """The mean log10 cost of suggestions, where the value depends on x alone and the cost on another number."""
+    space, found = at.Space(m=at.Choice({n: at.Space({n: at.Real(0, 1)}) for n in "ab"}), x=at.Real(0, 1)), []
 
-    def tell(trial, config):
-        optimizer.tell(trial, (config["x"] - 0.3) ** 2, cost=10 ** (3 * config.get("y", config.get("z"))))
+    def log_cost(config):
+        return 3 * config[config["m"]]
 
-    for config in [space.sample(rng) for _ in range(20)]:
-        tell(config, config)
-    for _ in range(12):
-        trial = optimizer.ask()
-        tell(trial, trial.config)
-    return [trial.cost > 30.0 for trial in optimizer.trials[20:]]
+    for seed in range(6):
+        optimizer, rng = at.Optimizer(space, seed=seed, cost_aware=cost_aware), np.random.default_rng(seed)
+        for config in [space.sample(rng) for _ in range(20)]:
+            optimizer.tell(config, (config["x"] - 0.3) ** 2, cost=10 ** log_cost(config))
+        found += [log_cost(optimizer.suggest(turn)) for turn in turns]
+    return np.mean(found)
 
 
-def test_costs_count_in_every_turn():
-    """Also in the turns of neglected branches, and in those that ignore the model of values."""
-    with_costs, without = (np.mean([expensive(aware, seed) for seed in range(6)]) for aware in (True, False))
-    assert with_costs < 0.3
-    assert without > 0.4
+@pytest.mark.parametrize("turns", [(15, 28, 45, 66), (9, 12, 18, 24)])
+def test_costs_count_in_every_turn(turns):
+    """Also in those of neglected branches, which are the first four."""
+    assert {Policy().explores(turn) for turn in turns} == {turns[0] == 15}
+    assert mean_log_cost(True, turns) < mean_log_cost(False, turns) - 0.3
 
 
 def test_an_earlier_model_only_saves_work_and_few_costs_give_none():

@@ -147,16 +147,17 @@ def test_an_acquisition_that_does_not_fit_says_what_would(acquisition, covarianc
         assert word in str(caught.value)
 
 
-def suggested(pairs, turn, *, sign=1.0, policy=None, constrained=None, weighed=None):
+def suggested(pairs, turn, *, sign=1.0, noise=1e-4, policy=None, constrained=None, weighed=None):
     """The suggestion after pairs of a configuration and a value.
 
     sign         of the values in the model
+    noise        its variance in the model
     constrained  values that must be at most zero
     weighed      values whose mean is added to the acquisition
     """
     encoding, k = build(SPACE, "additive+interactions")
     X, z = encoding.encode([config for config, _ in pairs]), np.array([value for _, value in pairs])
-    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), 1e-4)
+    hyper = Hyperparameters(np.full(len(k.terms), 0.7), np.full(k.n_scales, 0.3), noise)
 
     def posterior(values):
         return Posterior.from_data(k, hyper, k.rows(X), np.array(values))
@@ -182,12 +183,13 @@ def test_an_option_that_was_hardly_seen_does_not_need_the_model():
     assert decided_by_the_model(seen + once + [({"x": 0.5, "c": "b", "z": 0.1}, 2.5)], turn=15)
 
 
-def test_a_row_that_ignores_the_model_is_not_likely_to_be_infeasible_or_to_fail():
+def test_constraints_failures_and_noise_limit_the_turns_that_ignore_the_model():
     rng = np.random.default_rng(0)
     seen = [({"x": 0.5, "c": "a", "y": y}, y) for y in rng.random(8)] + [({"x": 0.5, "c": "e"}, 1.0)] * 8
     pairs = [*seen, ({"x": 0.5, "c": "b", "z": 0.9}, 2.0)]
     assert not decided_by_the_model(pairs, turn=15, constrained=[-3.0] * 17)
     assert decided_by_the_model(pairs, turn=15, constrained=[-3.0] * 16 + [30.0])
+    assert decided_by_the_model(pairs, turn=15, constrained=[-3.0] * 17, noise=1.0)  # the best one may be luck
     assert not decided_by_the_model(pairs, turn=15, weighed=[0.0] * 17)
     assert decided_by_the_model(pairs, turn=15, weighed=[0.0] * 16 + [-30.0])
 

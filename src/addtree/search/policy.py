@@ -28,7 +28,7 @@ way to top-two Thompson sampling (see `noisy`), which may repeat an evaluation. 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -202,11 +202,10 @@ def suggest(
     criterion = plus(criterion, bonus)
     tolerance = policy.tolerance if policy.acquisition == "logei" else None
     may_ignore_model = policy.model_free and _has_single_best(policy, posteriors, observed)
-    besides = [*posteriors.feasibility(), *([] if bonus is None else [bonus])]
     for mode in policy.modes(turn, idle):
         if may_ignore_model:
             row = _model_free_row(mode, policy, observed, rng)
-            if row is not None and _is_acceptable(row, policy, observed, besides):
+            if row is not None and _is_acceptable(row, policy, posteriors, observed, bonus):
                 return row
         rows = _rows_to_score(mode, policy, observed, rng)
         if rows is None:
@@ -275,11 +274,11 @@ def _has_single_best(policy: Policy, posteriors: Posteriors, observed: Observed)
     return not others and not policy.noisy.applies_to(objective) and posteriors.has_feasible(observed.X)
 
 
-def _is_acceptable(row: Array, policy: Policy, observed: Observed, besides: Sequence[Criterion]) -> bool:
-    """Whether a row is not much worse than the best one by what counts besides the objective.
-
-    besides  the log probabilities to keep the constraints and to succeed, and the negative log cost
-    """
+def _is_acceptable(
+    row: Array, policy: Policy, posteriors: Posteriors, observed: Observed, bonus: Criterion | None
+) -> bool:
+    """Whether a row is not much worse than the best one by what counts besides the objective: feasibility and bonus."""
+    besides = [*posteriors.feasibility(), *([] if bonus is None else [bonus])]
     if not besides:
         return True
     here, best = Sum(tuple(besides)).values(np.stack([row, observed.ranked[0]])).tolist()
